@@ -19,7 +19,7 @@ from uncertainty_depth.frames.messages.bag_writer import BagWriter
 
 _HEADER = b"IHDR" + struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
 ENORMOUS = b"\x89PNG\r\n\x1a\n\0\0\0\r" + _HEADER + struct.pack(">I", zlib.crc32(_HEADER))
-"""A PNG of 33 bytes whose sound header says 900 million pixels."""
+"""A 33-byte PNG whose sound header says 900 million pixels."""
 START_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000
 CAMERA = Camera(32, 24, np.array([[20.0, 0, 15.5], [0, 20.0, 11.5], [0, 0, 1]]))
@@ -33,7 +33,7 @@ def image_at(index: int) -> np.ndarray:
 
 
 def points_at(index: int) -> np.ndarray:
-    """(N, 4) points around the LiDAR, more than half of them in view of the camera."""
+    """(N, 4) points around the LiDAR, most of them in the camera's view."""
     rng = np.random.default_rng(1000 + index)
     ahead = rng.normal([4, 0, 0], [0.1, 1, 1], (300, 3))
     points = np.vstack([ahead, rng.normal(0, 5, (100, 3))])

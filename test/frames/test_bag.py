@@ -324,7 +324,7 @@ def chosen_of(names, options):
             {"image_topic": "/rectified/image"},
             "topics, /camera/camera_info, /rear/camera_info; choose one with --camera-info-topic",
         ),
-        # What is chosen has to be there, of the right type, and one of two.
+        # What is chosen has to be there, with the right type, and must not contradict itself.
         (STANDARD, {"image_topic": "/lidar/points"}, "/PointCloud2; expected sensor_msgs/msg/Im"),
         (STANDARD, {"lidar_topic": "/no"}, r"lidar_topic '/no'; it has /camera/camera_info \(sen"),
         (STANDARD, {"lidar_topic": "/lidar/points,/no"}, "no messages on lidar_topic '/no'"),
@@ -403,7 +403,7 @@ def test_a_writer_that_fails_overwrites_nothing_and_leaves_what_is_not_its_own(
 
 
 def test_every_image_is_one_record_whatever_the_clouds_do(tmp_path):
-    """Frames 0-9: no cloud for 3 and 4; the cloud of 7 only behind the camera."""
+    """Frames 0-9: no cloud for 3 and 4; for 7 one that lies behind the camera."""
     with recording(tmp_path / "bag") as writer:
         for index in range(10):
             write_frame(writer, index, leave_out="cloud" if index in (3, 4, 7) else "")
@@ -442,7 +442,7 @@ def test_a_bag_of_predictions_is_described(tmp_path, has_image, capsys):
 
 
 def test_a_frame_of_stamp_0_is_in_the_bag_of_predictions(tmp_path):
-    """The first of numbered files, as of NYU: a bag's reader takes 0 for no stamp."""
+    """NYU's first numbered file, say: a bag's reader takes 0 for no stamp."""
     depth = np.full((24, 32), 2, np.float32)
     with prediction_sink(tmp_path / "bag") as write:
         for stamp_ns in (0, PERIOD_NS):

@@ -156,7 +156,7 @@ class Faulty(BagWriter):
 
 
 def test_a_rectified_image_that_the_lens_hardly_fills_is_said(tmp_path):
-    """P is of half the resolution, as a simulator's: three quarters of the image are black."""
+    """P has half the resolution, as a simulator's: three quarters of the image are black."""
     p = np.insert(np.diag([0.5, 0.5, 1]) @ CAMERA.intrinsics, 3, 0, axis=1).ravel()
 
     class OfHalf(Faulty):
@@ -222,7 +222,7 @@ def test_messages_that_cannot_be_deserialised_are_counted(tmp_path):
 
 
 def test_damaged_messages_of_any_topic_that_is_read_are_told(tmp_path):
-    """Of what measures, of what says how depth was made, and of the pictures for the report."""
+    """Topics that measure, that say how depth was made, and that show pictures in the report."""
     damaged = ("/camera/image", "/slam/points", "/network/prediction_info")
     with recording(tmp_path / "bag") as writer:
         for index in range(2):
@@ -276,7 +276,7 @@ def test_hostile_messages_among_sound_ones_are_counted(tmp_path):
 
 
 class Restamped(BagWriter):
-    """Stamps each message of some topics by a function of the time that it is recorded at."""
+    """Stamps each message on some topics by a function that is given its recording time."""
 
     stamps: dict = {}  # noqa: RUF012
 
@@ -363,7 +363,7 @@ def test_whatever_a_frame_raises_is_a_counted_skip(write_bag, monkeypatch):
 
 @pytest.fixture
 def many(tmp_path):
-    """40 frames in chunks of a few messages each, as with the large images of a real camera."""
+    """40 frames in chunks with a few messages each, as a real camera's large images make them."""
     rng = np.random.default_rng(0)
     with recording(tmp_path / "bag") as writer:
         for index in range(40):
@@ -449,7 +449,7 @@ def test_a_camera_info_that_changes_holds_from_its_stamp_on(tmp_path):
 
 
 def test_a_bag_that_begins_again_has_the_lens_of_its_camera_infos(tmp_path):
-    """Zoomed in at 3 s, and still so at 2 s of the next round: not the lens of second 1."""
+    """Zoomed in at 3 s, and still so when the next round is at 2 s: not second 1's lens."""
     cameras = Cameras("/camera/camera_info")
 
     class Heard(BagWriter):

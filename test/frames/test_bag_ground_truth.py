@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The ground truth of a bag: a registered depth image, or the merged clouds of its LiDARs."""
+"""A bag's ground truth: a registered depth image, or its LiDARs' merged clouds."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -186,7 +186,7 @@ def test_three_poses_for_two_are_refused(two_lidars):
 
 
 def test_poses_of_the_option_are_those_of_tf(two_lidars):
-    """The second frame has no cloud of the first LiDAR: the pose of the other is its own."""
+    """The second frame lacks the first LiDAR's cloud: the other keeps its own pose."""
     bag = two_lidars({0}, {0, 1})
     poses = (LIDAR_TO_CAMERA, LIDAR_TO_CAMERA @ REAR_IN_FRONT)
     option = tuple(np.concatenate([parameters_from(pose) for pose in poses]).tolist())
@@ -198,7 +198,7 @@ def test_poses_of_the_option_are_those_of_tf(two_lidars):
 
 
 def test_what_one_lidar_sees_past_an_edge_is_hidden_by_the_other():
-    """Columns of a near surface from one, of the far one behind it from the other."""
+    """One sees columns on a near surface, the other columns on the far one behind it."""
     rays = CAMERA.rays()
     near = Scan(4 * rays[:, ::2].reshape(-1, 3), np.eye(4))
     in_second = transform_from(1, 0, 0, 0, 0, 0, 1)

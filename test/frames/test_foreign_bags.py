@@ -42,7 +42,7 @@ FOUR_POLICIES = """- reliability: reliable
 
 
 def with_qos(bag, text):
-    """The MCAP of a bag with another text of QoS on all of its topics."""
+    """A bag's MCAP with another QoS text on all its topics."""
     path = bag.parent / "other.mcap"
     with Recording(bag).open() as recording, path.open("wb") as file:
         writer = McapWriter(file)
@@ -170,7 +170,7 @@ def test_transforms_in_another_namespace_than_the_sensors_count_if_there_are_no_
 
 
 def test_tf_of_the_first_years_of_ros_is_read(tmp_path):
-    """All transforms of TUM's bags are on /tf, as tf/tfMessage."""
+    """TUM's bags have all transforms on /tf, as tf/tfMessage."""
     times_ns = range(START_NS - PERIOD_NS, START_NS + 4 * PERIOD_NS, PERIOD_NS)
     messages = [
         ("/tf", pose_message(time_ns, "camera", "lidar", LIDAR_TO_CAMERA)) for time_ns in times_ns
@@ -201,7 +201,7 @@ TYPE = "std_msgs/msg/UInt8MultiArray"
 def write_mcap(
     path: Path, messages: list[tuple[int, int]], compression: CompressionType, chunk_bytes: int
 ) -> Path:
-    """Messages of a time and a number of zeros; the chunks end after `chunk_bytes`."""
+    """Write messages, each a time and a number of zeros; chunks end after `chunk_bytes`."""
     with path.open("wb") as file:
         writer = McapWriter(file, chunk_size=chunk_bytes, compression=compression)
         writer.start("ros2", "test")

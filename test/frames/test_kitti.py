@@ -58,7 +58,7 @@ def drive(tmp_path):
 
 
 def kitti_coordinates(points, projection, rectify, velodyne_rotation, velodyne_shift):
-    """u, v, depth of each point by the formula of the dataset: x = P_rect R_rect [R|T] X."""
+    """Each point's u, v, depth by the dataset's formula: x = P_rect R_rect [R|T] X."""
     camera0 = rectify @ (velodyne_rotation @ points.T.astype(np.float64) + velodyne_shift[:, None])
     image = projection @ np.vstack([camera0, np.ones(len(points))])
     return image[0] / image[2], image[1] / image[2], image[2]

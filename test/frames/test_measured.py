@@ -40,7 +40,7 @@ def wall(x):
 
 
 def stereo_at(index):
-    """Depth of a stereo camera, with holes."""
+    """A stereo camera's depth, with holes."""
     depth = np.full((CAMERA.height, CAMERA.width), 5.0 + index, np.float32)
     depth[:, ::3] = 0
     return depth
@@ -158,7 +158,7 @@ def test_a_topic_that_measures_needs_its_name_in_measurements(bag, measurements,
 
 
 def test_messages_that_nobody_asks_for_are_forgotten():
-    """Of 100 MiB each: two fit into the limit, and the images of the others measure nothing."""
+    """100 MiB each: two fit into the limit, and the others' images measure nothing."""
     topic = MeasuredTopic("/stereo/depth", DepthOfTopic(lambda time_ns: None))
     data = bytes(100 * 2**20)
     for second in range(1, 6):

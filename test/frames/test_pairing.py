@@ -122,7 +122,7 @@ def test_a_looped_bag_loses_nothing_whichever_stream_jumps_first():
 
 
 def test_references_that_come_after_the_clouds_have_jumped_still_find_theirs():
-    """Predictions lag: the last of one loop come when the clouds of the next have begun."""
+    """Predictions lag: one loop's last come when the next loop's clouds have begun."""
     pairer = one_stream(0.05, 10)
     events = [
         ("cloud", 0),
@@ -166,7 +166,7 @@ def message(megabytes: int) -> SimpleNamespace:
 
 
 def test_what_waits_is_bounded_by_its_bytes_too():
-    """An attacker, or a camera of 100 megapixels, fills no memory with 30 messages."""
+    """An attacker, or a 100-megapixel camera, fills no memory with 30 messages."""
     pairs = ExactPairs(30)
     pairer = NearestClouds(["lidar"], 0.05, 30)
     given_up = [lost for stamp in range(5) for lost in pairs.add(0, stamp, message(100))[1]]

@@ -60,7 +60,7 @@ def opened(folder, options=""):
 
 
 def rows(poses, keys=None):
-    """Return lines of 4x4 matrices, behind their keys if there are any."""
+    """Return 4x4 matrices as lines, behind their keys if there are any."""
     lines = []
     for index, pose in enumerate(poses):
         numbers = " ".join(f"{value:.6f}" for value in pose.ravel())

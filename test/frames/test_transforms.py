@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Chains of transforms, fixed or moving: of a robot that drives between cloud and image."""
+"""Chains of transforms, fixed, or moving while a robot drives between cloud and image."""
 
 from collections.abc import Iterable
 from pathlib import Path

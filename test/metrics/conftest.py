@@ -38,7 +38,7 @@ def pixels():
 
 @pytest.fixture(params=["numpy", "torch"])
 def convert(request):
-    """Turns NumPy arrays into arrays of one kind."""
+    """Turns NumPy arrays into one kind of array."""
     if request.param == "numpy":
         return np.asarray
     return lambda values: torch.as_tensor(np.asarray(values))

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Tests of the coverage of bootstrap intervals."""
+"""How often bootstrap intervals hold, how narrow they are, and when there is none."""
 
 import math
 
@@ -32,7 +32,7 @@ def metrics_of(errors, log_sigmas=0, covered=0):
 
 
 def series(random, correlation, frames, own):
-    """Three autoregressions; the fraction `own` of the variance is each frame's own."""
+    """Three autoregressions; a fraction `own` of the variance is each frame's own."""
     noise, of_frames = random.standard_normal((2, 3, frames))
     slow = lfilter(
         [1],
@@ -151,7 +151,7 @@ def test_intervals_stay_within_what_each_metric_can_be():
 
 
 def test_a_metric_without_limits_has_no_interval_of_a_few_blocks():
-    """Of three blocks with outliers, n-MeRCI's interval was -15 to 13."""
+    """Three blocks with outliers gave n-MeRCI an interval from -15 to 13."""
     random = np.random.default_rng(3)
     drift = np.cumsum(random.standard_normal(40)) / 4
     metrics = OnlineMetrics()

@@ -69,7 +69,7 @@ OF_ERROR = {
 
 @pytest.fixture
 def errors(pixels):
-    """Error and sigma of 3,000 pixels."""
+    """Error and sigma for 3,000 pixels."""
     depth, sigma, truth = pixels
     return np.abs(depth - truth), sigma
 

@@ -128,10 +128,10 @@ def test_states_that_score_something_else_do_not_merge():
 
 
 def added(metrics, strike_at):
-    """Update a copy with a frame, with Ctrl-C at this call or return of a function.
+    """Update a copy with a frame, and strike Ctrl-C as a function is called or returns.
 
     Returns:
-        The copy, and the number of calls and returns.
+        The copy, and how many calls and returns there were.
     """
     metrics = copy.deepcopy(metrics)
     events = 0
@@ -203,7 +203,7 @@ def test_order_and_n_merci_ignore_the_scale_of_sigma():
 def test_a_metric_of_no_size_is_the_same_in_every_unit(unscaled, scale):
     found = metrics_of(scaled(FRAMES, scale)).total()
     for metric in FREE_OF_SCALE:
-        rough = {"by_distance.n_merci": 0.12}  # of 500 pixels in coarse bins
+        rough = {"by_distance.n_merci": 0.12}  # 500 pixels in coarse bins
         few = metric is BY_NAME["by_distance.n_merci"] and unscaled["distance.pixels"] < 500
         expected = np.where(few, metric.values(found), metric.values(unscaled))
         limit = rough.get(metric.name, 3e-3)
@@ -240,7 +240,7 @@ def test_parts_whose_sigmas_differ_in_scale_merge(scales, may_be_unknown):
 
 
 def test_errors_of_a_tenth_of_a_millimetre_are_resolved():
-    """As of a scanner at a third of a metre."""
+    """As a scanner makes at a third of a metre."""
     random = np.random.default_rng(0)
     truth = random.uniform(0.2, 0.4, 60_000)
     sigma = 1e-4 * random.uniform(0.1, 1, truth.size)
@@ -250,7 +250,7 @@ def test_errors_of_a_tenth_of_a_millimetre_are_resolved():
 
 
 def test_a_quantile_beyond_the_bins_is_no_number_and_says_why():
-    """Errors of a nanometre, which only a copy of the ground truth has."""
+    """One-nanometre errors, which only a ground truth's copy has."""
     truth = np.linspace(1, 2, 1000)
     depth = truth + 1e-9 * np.linspace(1, 3, 1000)
     metrics = metrics_of([(depth, np.ones(1000), truth)])
@@ -280,7 +280,7 @@ def test_a_ratio_far_from_the_first_frames_is_no_number_and_says_why(factor):
 
 
 def test_exact_zeros_and_claims_of_certainty_have_no_bin_to_leave():
-    """97 % of the errors are 0; then 10 % of the sigmas are 0 where there is an error."""
+    """97 % of the errors are 0; then 10 % of the sigmas, where there is an error."""
     truth = np.linspace(1, 2, 1000)
     depth = truth.copy()
     depth[:30] += 0.5

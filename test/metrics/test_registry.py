@@ -53,7 +53,7 @@ def together(frames):
 
 
 def over_pixels(compute):
-    """A reference of error, sigma and signed error of all pixels."""
+    """A reference that takes error and sigma at all pixels."""
 
     def reference(frames):
         depth, sigma, truth = together(frames)
@@ -93,7 +93,7 @@ def covered(distribution):
 
 
 def tenths(frames):
-    """Errors and sigmas of ten groups of as many pixels, by ascending sigma."""
+    """Errors and sigmas in ten equally large groups, by ascending sigma."""
     depth, sigma, truth = together(frames)
     order = np.argsort(sigma, kind="stable")
     return zip(
@@ -209,7 +209,7 @@ def smooth():
 
 
 def tied():
-    """Sigma in steps of a centimetre: many equals."""
+    """Sigma in whole centimetres: many equals."""
     return [(d, np.maximum(np.round(s, 2), 0.01), g) for d, s, g in smooth()]
 
 
@@ -218,7 +218,7 @@ def constant():
 
 
 def certain():
-    """A tenth of the sigmas is 0: some of them with an error, some without."""
+    """A tenth of the sigmas is 0, some with an error, some without."""
     frames = []
     for depth, sigma, truth in smooth():
         sigma[::10] = 0.0
@@ -265,7 +265,7 @@ def test_the_value_is_the_references(scored, metric):
     if metric.name.endswith("merci") and make is certain:
         limits["rtol"] = 0.2 if metric.groups else 0.01  # the quantile is the last finite ratio
     if metric.name.endswith("_by_sigma") and make is not smooth:
-        limits["atol"] = 0.1  # a group ends within a bin of equal sigmas
+        limits["atol"] = 0.1  # a group ends within a bin where sigmas are equal
     if (metric.name == "uncertainty.ence" or metric.name.endswith("_by_sigma")) and (
         make is nine_decades
     ):
@@ -309,7 +309,7 @@ def test_a_baselines_size_is_that_of_the_most_likely_scale(scored, baseline):
 
 
 def test_parts_merged_in_any_order_agree():
-    """But for the jump of scale, which is not counted between parts."""
+    """But for scale_jump, which is not counted between parts."""
     frames = [drawn(300, seed) for seed in range(150)]
     parts = [metrics_of(frames[:3]), metrics_of(frames[3:140]), metrics_of(frames[140:])]
     whole = flatten(metrics_of(frames).compute())

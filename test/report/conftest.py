@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A simulated drive: depth with Laplace errors of known sigma."""
+"""A simulated drive: depth with Laplace errors whose sigma is known."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -39,7 +39,7 @@ class Moment:
 
 
 def moments(frames, seed=0):
-    """Yield frames with Laplace errors of the predicted sigma; the scene changes slowly."""
+    """Yield frames with Laplace errors as large as sigma says; the scene changes slowly."""
     random = np.random.default_rng(seed)
     scene = 0.0
     for _ in range(frames):
@@ -51,14 +51,14 @@ def moments(frames, seed=0):
 
 
 def evaluation_of(attack=lambda moment: (moment.depth, moment.sigma), frames=64, seed=0):
-    """Return the evaluation of frames whose depth and sigma are those of `attack`."""
+    """Evaluate frames whose depth and sigma `attack` makes."""
     image = np.full((*SHAPE, 3), 99, np.uint8)
     maps = ((moment.truth, *attack(moment)) for moment in moments(frames, seed))
     return evaluation_on(maps, camera=CAMERA, image=image)
 
 
 def evaluation_on(maps, **parts):
-    """Return the evaluation of frames of ground truth, depth and sigma, and of other parts."""
+    """Evaluate frames made from ground truth, depth and sigma, and other parts."""
     evaluation = Evaluation()
     for index, values in enumerate(maps):
         evaluation.add(scored(index, *(np.asarray(it, np.float32) for it in values), **parts))
@@ -70,7 +70,7 @@ evaluated = cache(evaluation_of)
 
 
 def saved(evaluation, folder, context=CONTEXT):
-    """Write the report of an evaluation without plots, and read it back."""
+    """Write an evaluation's report without plots, and read it back."""
     report.write(evaluation, folder, context, images=False)
     return read_report(folder)
 

@@ -124,7 +124,7 @@ def test_the_page_needs_no_other_file(compared, tmp_path):
 
 
 def test_the_best_value_of_a_metric_is_marked(compared):
-    """Twice the error is never best; of a target the nearest is."""
+    """Twice the error is never best; where there is a target, the nearest value is."""
     assert row_of(compared, "depth.mae").best() == {0, 2}
     coverage = row_of(compared, "uncertainty.coverage_95_laplace")
     gaps = [abs(value.value - 0.95) for value in coverage.values]
@@ -207,7 +207,7 @@ def test_frames_that_only_one_report_has_are_counted(folders, tmp_path):
 
 
 def test_repeated_frames_are_no_new_evidence_as_in_the_reports(tmp_path):
-    """A bag of 12 frames that loops four times has the intervals of 12 frames, not of 48."""
+    """A 12-frame bag that loops four times has the intervals that 12 frames have, not 48."""
     looped = list(enumerate(4 * list(moments(12))))
     reports = [
         saved_frames(tmp_path / name, looped, factor)
@@ -225,7 +225,7 @@ def test_repeated_frames_are_no_new_evidence_as_in_the_reports(tmp_path):
 
 @pytest.mark.parametrize(("left_out", "views"), [((), 1), ((0, 20, 21), 2)])
 def test_frames_of_a_still_camera_are_no_new_evidence_as_in_the_reports(tmp_path, left_out, views):
-    """Whichever frames are in common: those of one view are one block."""
+    """Whichever frames are in common: one view's are one block."""
 
     def pose_of(stamp):
         pose = np.eye(4)
@@ -335,7 +335,7 @@ def test_a_copied_recording_is_counted_once(folders, tmp_path, caplog):
 
 
 def test_a_clip_that_overlaps_is_told(folders, tmp_path):
-    """The first frames of a drive are the same whatever their number."""
+    """A drive's first frames are the same whatever their number."""
     more = saved(evaluation_of(frames=FRAMES + 6), tmp_path / "more")
     evaluation, context = merge([*reports_of(folders, "good"), more])
     assert evaluation.evaluated == 2 * FRAMES + 6

@@ -78,7 +78,7 @@ def test_every_record_is_scored_exactly_or_counted_once():
 
 
 def memory_after(frames, at):
-    """Return the memory in use after the frames `at` of one run, bytes."""
+    """Return the memory in use after the frames `at` in one run, bytes."""
 
     class Streamed(ListSource):
         def __iter__(self):
@@ -164,7 +164,7 @@ def test_arrays_score_as_the_frames_that_hold_them():
     expected.add(scored(0, *(values.astype(np.float32) for values in (TRUTH, depth, sigma))))
     found = Evaluation()
     found.add_arrays(torch.tensor(depth, requires_grad=True), torch.tensor(sigma), TRUTH)
-    assert repr(found.summary()) == repr(expected.summary())  # NaN is no equal of itself
+    assert repr(found.summary()) == repr(expected.summary())  # NaN does not equal itself
     assert str(found.verdict()).startswith("verdict: grey")
     with pytest.raises(ValueError, match="ground_truth"):
         found.add_arrays(depth, sigma, "truth")
@@ -221,7 +221,7 @@ WAIT_S = 30
 
 
 class Source(ListSource):
-    """Twelve frames, of which some are skipped and one cannot be scored."""
+    """Twelve frames; some are skipped and one cannot be scored."""
 
     def __init__(self):
         super().__init__(map(record, range(12)))

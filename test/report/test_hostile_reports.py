@@ -20,7 +20,7 @@ from uncertainty_depth.report.page import Images, render
 from uncertainty_depth.report.saved_state import read_report
 
 MAX_PEAK = 100e6
-"""Bytes that reading a report of eight frames may take, whatever it claims."""
+"""Bytes that reading an eight-frame report may take, whatever it claims."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def damaged(whole, tmp_path):
-    """Returns a function that damages a file of a copy, or removes it."""
+    """Returns a function that damages a copy's file, or removes it."""
 
     def make(file, damage):
         folder = shutil.copytree(whole, tmp_path / "report")
@@ -55,7 +55,7 @@ def summary_with(**changes):
 
 
 def state_with(**members):
-    """Damage: other members in state.npz, of these bytes."""
+    """Damage: other members in state.npz, with these bytes."""
 
     def damage(content):
         made = io.BytesIO()
@@ -79,7 +79,7 @@ def header_with(**changes):
 
 
 def extremes_with(value):
-    """Damage: another value in place of every extreme of the blocks."""
+    """Damage: another value in place of the blocks' extremes."""
 
     def damage(data):
         table = np.load(io.BytesIO(data))

@@ -23,7 +23,7 @@ SHAPE = (96, 128)
 
 
 def scene(random, index):
-    """A slanted wall with boxes: ground truth, metres, and an image of it."""
+    """A slanted wall with boxes: ground truth, metres, and its image."""
     rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
     truth = (
         2
@@ -38,7 +38,7 @@ def scene(random, index):
 
 
 def frames(number, moves, kind, seed=0, change=0.05):
-    """Frames of sensors with noise; predictions repeat their error in each view."""
+    """Noisy sensors' frames; predictions repeat their error in each view."""
     random = np.random.default_rng(seed)
     pose = np.eye(4)
     for index in range(number):
@@ -117,7 +117,7 @@ def seen_through(windows, seed=0):
 
 
 def test_a_camera_that_shakes_is_of_one_place_and_one_that_looks_around_is_not():
-    """By 2 % of the image: each frame shows something new, but always of the same place."""
+    """By 2 % of the image: each frame shows something new, but in the same place."""
     random = np.random.default_rng(1)
     shaking = 40 + np.round(random.normal(0, 0.02 * SHAPE[1], (60, 2))).astype(int)
     verdict = judge(shaken := seen_through(shaking), {}, None)
@@ -225,7 +225,7 @@ def copies(moments, times, damage):
 
 @pytest.mark.parametrize("damage", ["none", "scale", "noise"])
 def test_copies_of_a_few_frames_earn_no_green_line(damage):
-    """Sixteen times six frames have the intervals of 96 frames, and tell of six."""
+    """Sixteen times six frames have intervals as 96 frames do, and tell as much as six."""
     evaluation = Evaluation()
     for frame in copies(list(moments(frames=6)), 16, damage):
         evaluation.add(frame)

@@ -133,7 +133,7 @@ def test_an_interval_that_is_too_wide_to_decide_asks_for_more_places():
 
 
 def camera(power, seed, noise=0.02):
-    """The evaluation of a camera whose sigma is the true one, a power of the depth."""
+    """Evaluate a camera whose sigma is the true one, a power of the depth."""
     random = np.random.default_rng(seed)
 
     def frame():
@@ -198,7 +198,7 @@ def test_the_headline_names_the_intervals_of_its_errors_the_nearest_first(near, 
     evaluation = Evaluation(max_depth=200)
     for _ in range(30):
         truth = random.uniform(near, far, (24, 32))
-        truth[0, :2] = 0.51  # 60 pixels of all frames
+        truth[0, :2] = 0.51  # 60 pixels in all frames
         evaluation.add_arrays(truth + 0.1, 0.1 * truth, truth)
     assert f"Mean error {words}" in evaluation.verdict().numbers
 

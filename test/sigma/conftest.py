@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A textured wall, and how a camera of any pose sees it."""
+"""A textured wall, and how a camera sees it from any pose."""
 
 import cv2
 import numpy as np

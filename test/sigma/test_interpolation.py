@@ -202,7 +202,7 @@ def test_pixels_at_random_are_everywhere_and_rows_are_not(count, seed, step):
 
 
 def test_between_many_rings_is_interpolated():
-    """As a LiDAR of 16 rings sees a street, with nothing near the top."""
+    """As a 16-ring LiDAR sees a street, with nothing near the top."""
     truth, prediction = scene(240, 320)
     rings = np.full(truth.shape, np.nan, np.float32)
     rings[90::7] = truth[90::7]

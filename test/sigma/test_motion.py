@@ -51,7 +51,7 @@ def measure(tracker, image, pose, stamp_ns=None, intrinsics=K):
 
 
 def run(poses, told=None, tracker=None):
-    """Send the images of a drive; return the tracker and the last measurements."""
+    """Send a drive's images; return the tracker and the last measurements."""
     tracker = tracker or MotionTracker()
     for pose, told_pose in zip(poses, told or poses, strict=True):
         measurements = measure(tracker, image_from(pose), told_pose)
@@ -77,7 +77,7 @@ def test_a_moving_camera_measures_the_wall(drive):
 
 
 def test_a_large_image_measures_the_wall():
-    """Corners are found in half of it, and measured in all of it."""
+    """Corners are found at half its size, and measured at all of it."""
     scale = np.diag([4.0, 4.0, 1.0])
     tracker = MotionTracker()
     for pose in SIDEWAYS:
@@ -144,7 +144,7 @@ def test_corners_that_were_lost_stay_measurements_where_nothing_hides_them():
     ids=["no pose", "a pose of NaN", "size", "focal length", "back in time", "gap"],
 )
 def test_what_ends_a_track_starts_anew(change):
-    """A gap, as at the next world of a bag or the start of its loop: the pose is elsewhere."""
+    """A gap, as when a bag's next world or its loop begins: the pose is elsewhere."""
     tracker, measurements = run(SIDEWAYS)
     assert len(measurements) > 50
     following = {"image": image_from(pose_at(x=0.24)), "pose": pose_at(x=0.24)}

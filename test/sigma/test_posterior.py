@@ -20,7 +20,7 @@ from uncertainty_depth.sigma.posterior import (
 )
 
 SHAPE = (30, 40)
-"""One pixel a cell of the grid, so that nothing is interpolated."""
+"""One pixel a grid cell, so that nothing is interpolated."""
 
 
 def network(seed=0, factor=1.0):
@@ -42,7 +42,7 @@ def measured(prediction, count=12, seed=1, common=0.0, factor=1.3):
 
 
 def covariance_of(prediction, own=0.0, image=None):
-    """The prior covariance of two pixels (row, column), written down one by one."""
+    """Two pixels' prior covariance (row, column), written down one by one."""
     relative = (prediction.sigma_m / prediction.depth_m).astype(np.float64)
     log_depth = np.log(prediction.depth_m.astype(np.float64))
     lab = np.zeros((*SHAPE, 3))
@@ -86,7 +86,7 @@ def measured_system(prediction, measurements, own, result, image=None):
 def dense(prediction, measurements, own, result, image=None):
     """Rasmussen and Williams 2006, equations 2.23 and 2.24, pixel by pixel, in loops.
 
-    Of pixels that were not measured, since the own part of a measured one is what it is.
+    Only pixels that were not measured: a measured one's own part is what it is.
     """
     system = measured_system(prediction, measurements, own, result, image)
     covariance, used, total, residual = system
@@ -203,7 +203,7 @@ def bumpy_room(seed):
 
 
 def errors(truth, prediction, *known):
-    """Return the mean error after each of some maps of known depth."""
+    """Return the mean error after each map of known depth."""
     results = [posterior(prediction, Measurements.from_map(it)) for it in known]
     return [np.abs(result.prediction.depth_m - truth).mean() for result in results]
 
@@ -220,7 +220,7 @@ def test_measurements_of_nothing_seen_move_nothing(factor, seed):
 
 
 def test_wrong_measurements_do_not_make_it_believe_that_the_frame_errs_everywhere():
-    """Three of 64 off by a factor of two, as of a stereo matcher."""
+    """Three in 64 off by a factor of two, as a stereo matcher makes them."""
     worse = []
     for seed in range(6):
         truth, prediction, known, at = bumpy_room(seed)
@@ -265,7 +265,7 @@ def test_a_corner_at_an_edge_of_predicted_depth_tells_little():
 
 
 def test_a_corner_beside_a_sensor_takes_nothing_from_it():
-    """Each measurement has the noise of its kind, whatever measures beside it."""
+    """Each measurement has its own kind's noise, whatever measures beside it."""
     prediction = network()
     sensor = measured(prediction, count=60)
     free = next(pixel for pixel in PIXELS if not sensor.mask(SHAPE)[pixel])

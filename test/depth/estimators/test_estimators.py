@@ -25,7 +25,7 @@ from uncertainty_depth.depth.networks.hourglass import Hourglass
 STAMP = 1_700_000_000_123_456_789
 CONFIG = PredictorConfig(samples=5, seed=3)
 SHAPES = ((16, 4, 6), (8, 8, 12), (4, 16, 24))
-"""Of the maps that reach the dropouts."""
+"""The maps' shapes at the dropouts."""
 IMAGE = torch.rand(1, 3, 50, 70, generator=torch.Generator().manual_seed(0))
 
 
@@ -47,7 +47,7 @@ class OneDropout(torch.nn.Module):
 
 
 def assert_is_of(estimate, outputs, head):
-    """The estimate is NumPy's, in float64, of the outputs of whole passes."""
+    """Check the estimate against NumPy's, in float64, from whole passes."""
     depths = np.array([output.depth_m[0, 0].double().numpy() for output in outputs])
     aleatoric = np.zeros_like(depths[0])
     if head != "none":
@@ -211,7 +211,7 @@ RATES = (0.05, 0.2, 0.9)
 
 
 def masks(rate=0.2, samples=8, stamp=5, seed=SEED):
-    """(M, units) keep masks of all samples of a frame."""
+    """(M, units) keep masks for all samples in a frame."""
     noise = StratifiedNoise([Draw(SHAPE, rate)], samples)
     (masks,) = noise.of(noise.draw(seed, stamp), range(samples))
     return masks.numpy().reshape(samples, -1)
@@ -239,7 +239,7 @@ def test_stratified_samples_drop_each_unit_its_expected_number_of_times(rate, sa
 
 @pytest.mark.parametrize("rate", RATES)
 def test_stratified_samples_are_exchangeable(rate):
-    """All pairs have the correlation that follows from the variance of the number of drops."""
+    """All pairs have the correlation that follows from how much the number of drops varies."""
     fraction = (rate * 8) % 1
     variance = rate * (1 - rate)
     expected = (fraction * (1 - fraction) - 8 * variance) / (8 * 7 * variance)
@@ -273,7 +273,7 @@ DEPTHS = hnp.arrays(np.float32, OF_SAMPLES, elements=st.floats(0.125, 100.0, wid
 
 
 def moments_of(depths):
-    """The moments of one frame, whose samples come one after the other."""
+    """One frame's moments, whose samples come one after the other."""
     moments = Moments()
     for one in depths:
         moments.add(torch.from_numpy(one[None]), None)
@@ -309,7 +309,7 @@ def test_parts_in_one_reduction_each_give_numpys_moments(depths, cuts):
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_spread_far_smaller_than_the_depth_survives_float32(in_order):
-    """The textbook sum of squares would lose it: 80^2 has a float32 step of 5e-4."""
+    """The textbook sum of squares would lose it: at 80^2 float32's step is 5e-4."""
     rng = np.random.default_rng(0)
     depths = (80.0 + 1e-3 * rng.standard_normal((1000, 2, 2))).astype(np.float32)
     moments = Moments(in_order)

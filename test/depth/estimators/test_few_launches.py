@@ -46,7 +46,7 @@ class Operations(TorchDispatchMode):
 
 
 def new_in(result, given):
-    """Return the tensors of a result that have memory of their own."""
+    """Return a result's tensors that have their own memory."""
     old = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(given)}
     return [each for each in tensors_of(result) if each.untyped_storage().data_ptr() not in old]
 

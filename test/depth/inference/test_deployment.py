@@ -29,7 +29,7 @@ from uncertainty_depth.depth.predictor_settings import choose_precision
 
 @pytest.fixture
 def network():
-    """A network whose BatchNorm statistics are not those of a fresh one."""
+    """A network whose BatchNorm statistics are no fresh one's."""
     torch.manual_seed(0)
     made = Hourglass(NetworkConfig(backbone="tiny", decoder_width=16, head="laplace")).train()
     with torch.no_grad():
@@ -207,7 +207,7 @@ def switches():
 
 @pytest.fixture(params=[False, True])
 def of_user(request):
-    """What another network of the process wants."""
+    """What another network in the process wants."""
     cudnn = torch.backends.cudnn
     before = switches()
     cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = request.param

@@ -69,7 +69,7 @@ def _has_mask(args):
 
 
 class WithoutCuda(TorchFunctionMode):
-    """Does on fake tensors what needs a CUDA build of torch."""
+    """Does on fake tensors what needs a torch built for CUDA."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function is torch.Tensor.__getitem__:

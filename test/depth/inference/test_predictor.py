@@ -211,7 +211,7 @@ def test_a_range_of_samples_gives_the_same_maps_again_and_all_are_the_default(
     for part, repeated in zip(parts, again, strict=True):
         assert np.array_equal(part.depth_m, repeated.depth_m)
         assert np.array_equal(part.sigma_m, repeated.sigma_m)
-    # each sample is in two of the three ranges
+    # each sample is in two ranges
     mean = np.mean([part.depth_m for part in parts], axis=0)
     np.testing.assert_allclose(mean, complete.depth_m, rtol=1e-5)
     assert not np.array_equal(parts[0].depth_m, parts[1].depth_m)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Every family of encoders: presets, folders and hub ids; others are refused."""
+"""Every encoder family: presets, folders and hub ids; others are refused."""
 
 import socket
 

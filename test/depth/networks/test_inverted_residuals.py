@@ -31,7 +31,7 @@ STRIDES = {
     "efficientnet_lite0": (1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1),
     "efficientnet_lite2": (1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1),
 }
-"""Of the blocks' depthwise convolutions."""
+"""The strides in the blocks' depthwise convolutions."""
 CHANNELS = {
     "mobilenet_v2": [24, 32, 96, 320],
     "efficientnet_lite0": [24, 40, 112, 320],

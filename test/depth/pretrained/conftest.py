@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Tiny models of the real classes with random weights, saved to folders."""
+"""Tiny models from the real classes with random weights, saved to folders."""
 
 import functools
 import json
@@ -90,7 +90,7 @@ def swinv2() -> Swinv2Config:
 
 
 def depth_pro(**values: object) -> DepthProConfig:
-    """Images of 128 x 128: patches of 32 at scales of 1/4, 1/2 and 1."""
+    """Images are 128 x 128, patches 32 at scales 1/4, 1/2 and 1."""
     vit = Dinov2Config(patch_size=8, image_size=32, **VIT)
     parts = dict.fromkeys(("image_model_config", "patch_model_config", "fov_model_config"), vit)
     hooks = {"intermediate_hook_ids": [3, 1], "intermediate_feature_dims": [8, 8]}
@@ -164,7 +164,7 @@ def random_model(family: str) -> PreTrainedModel:
 
 @torch.no_grad()
 def by_hand(family: str, images: torch.Tensor) -> torch.Tensor:
-    """The model's own output for images in [0, 1]; inverse metres of DepthPro."""
+    """The model's own output for images in [0, 1]; DepthPro's is in inverse metres."""
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, STD))
     outputs = random_model(family)((images - mean) / std)
     if family != "depth_pro":
@@ -183,7 +183,7 @@ def metres(family: str, images: torch.Tensor) -> torch.Tensor:
 
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the models that were saved once, for all tests."""
+    """The folder where models are saved once, for all tests."""
     return tmp_path_factory.mktemp("hub")
 
 
@@ -232,4 +232,4 @@ def source() -> ListSource:
 
 @pytest.fixture(autouse=True)
 def quick(one_thread: None) -> None:
-    """For every test of this folder."""
+    """For every test in this folder."""

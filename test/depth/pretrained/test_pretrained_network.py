@@ -18,9 +18,9 @@ from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
 from uncertainty_depth.depth.networks.pretrained_heads import InverseDepth, InverseMetric, Metric
 
 SIZES = {"dpt": (64, 64), "depth_pro": (128, 128)}
-"""The reference takes nothing but squares there, or images of one size."""
+"""The reference takes nothing but squares there, or one size."""
 OF_14 = ("depth_anything", "dinov2")
-"""Kinds with patches of 14 pixels."""
+"""Kinds with 14-pixel patches."""
 
 
 def image(family: str, count: int = 2) -> torch.Tensor:

@@ -70,7 +70,7 @@ def more_frames() -> ListSource:
 
 @pytest.fixture(autouse=True)
 def quick(one_thread: None) -> None:
-    """For every test of this folder."""
+    """For every test in this folder."""
 
 
 @pytest.fixture

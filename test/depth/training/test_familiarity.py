@@ -23,7 +23,7 @@ from uncertainty_depth.report.verdict import judge
 
 
 def gaussian(count: int, seed: int, shift: float = 0.0) -> np.ndarray:
-    """Return correlated features of different scales, (count, 12)."""
+    """Return correlated features with different scales, (count, 12)."""
     rng = np.random.default_rng(seed)
     mixing = np.random.default_rng(0).normal(size=(12, 12)) * np.logspace(-1, 1, 12)
     return rng.normal(size=(count, 12)) @ mixing + shift
@@ -42,7 +42,7 @@ def test_a_few_odd_frames_do_not_make_all_frames_familiar():
 
 
 def worlds(count: int, seed: int, shift: float = 0.0) -> np.ndarray:
-    """Return features of ten frames each of so many worlds, which differ more than their frames.
+    """Return features for ten frames in each of these worlds, which differ more than their frames.
 
     Worlds fill all directions, and the frames of one hardly any.
     """
@@ -112,7 +112,7 @@ def flat(count: int, seed: int) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, make_model):
-    """Return a model of random weights that is familiar with flat grey images."""
+    """Return a model with random weights that is familiar with flat grey images."""
     path = tmp_path_factory.mktemp("model")
     make_model(path, members=("best",), training={"source": "flat"})
     frames = TrainingFrames(images=flat(90, 1), depths_m=[np.ones((64, 80), np.float16)] * 90)

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Every method trained in miniature, also from the members of another model folder."""
+"""Every method trained in miniature, also from another model folder's members."""
 
 import json
 from dataclasses import replace

@@ -87,7 +87,7 @@ def test_the_seed_alone_decides(brief, tmp_path):
 
 
 def test_the_saved_weights_are_the_running_average(source, network, training, tmp_path):
-    """One batch per epoch: the average after two is 0.7 of the first and 0.3 of the second."""
+    """One batch per epoch: the average after two is 0.7 first + 0.3 second."""
     two = replace(training, epochs=2, snapshots=2, batch_size=16)
     last = train(source, tmp_path / "last", network, two)
     averaging = replace(two, average_decay=0.7)

@@ -61,7 +61,7 @@ def cloud_message(
     big_endian: bool = False,
     kind: Callable[[bytes], object] = bytes,
 ) -> SimpleNamespace:
-    """A PointCloud2 with the rows of `points`, and a field `ring` before theirs."""
+    """A PointCloud2 that holds `points`, and a field `ring` before their fields."""
     width = len(points) // height
     order = ">" if big_endian else "<"
     row_step = width * point_step + row_padding

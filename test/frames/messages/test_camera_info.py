@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Camera info messages of ROS 1 and ROS 2."""
+"""ROS 1's and ROS 2's camera info messages."""
 
 from types import SimpleNamespace
 
@@ -98,7 +98,7 @@ def test_a_region_of_interest_is_cut_out_and_then_binned_without_pixels_that_fil
     for region in (roi, odd):
         binned = rectifier_from_info(whole(roi=region, binning_x=2, binning_y=4)).rectified
         assert (binned.width, binned.height) == (100, 30)
-        # A binned pixel's centre is that of the rectangle of pixels that it joins.
+        # A binned pixel has the centre that its pixels' rectangle has.
         assert_allclose(binned.intrinsics, [[200, 0, 104.75], [0, 102.5, 44.625], [0, 0, 1]])
 
 
@@ -139,7 +139,7 @@ def test_the_third_number_of_ps_last_column_moves_nothing_and_is_said():
 
 @pytest.mark.parametrize("offset", [(-35_000.0, 0), (0, -35_000.0)])
 def test_an_offset_in_millimetres_is_refused(offset):
-    """A baseline of 50 mm; in metres it would be 50 m."""
+    """A 50 mm baseline; in metres it would be 50 m."""
     p = [700.0, 0, 320, offset[0], 0, 700, 240, offset[1], 0, 0, 1, 0]
     with refused("camera_info_wrong_offset", r"50 m beside its frame; .* not millimetres"):
         rectifier_from_info(whole([700.0, 0, 320, 0, 700, 240, 0, 0, 1], p))

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Point clouds of every layout against the numbers they were made of."""
+"""Point clouds in every layout against the numbers they were made from."""
 
 from array import array
 from types import SimpleNamespace

@@ -51,7 +51,7 @@ def png_chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def png_claiming(width: int, height: int) -> bytes:
-    """A PNG with a sound header of any size and nothing behind it."""
+    """A PNG with a sound header, any size, and nothing behind it."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return PNG_MAGIC + png_chunk(b"IHDR", header)
 
@@ -73,7 +73,7 @@ def test_the_size_in_the_header_is_the_size_that_is_decoded(name, width, height)
 
 
 def jpeg_of_endless_scans() -> bytes:
-    """1000 scans of 16 million pixels are 125 kB, and 15 s of the decoder's time."""
+    """1000 scans with 16 million pixels each take 125 kB, and the decoder 15 s."""
     data = bytearray(made("progressive"))
     position = data.index(b"\xff\xc2")
     data[position + 5 : position + 9] = struct.pack(">HH", 4000, 4000)
@@ -82,7 +82,7 @@ def jpeg_of_endless_scans() -> bytes:
 
 
 def jpeg_hiding(marker: int, hidden: bytes, shown: bytes) -> bytes:
-    """A JPEG within a segment of this marker, and behind it another."""
+    """A JPEG hidden in a segment with this marker, and another behind it."""
     segment = bytes([0xFF, marker]) + struct.pack(">H", len(hidden)) + hidden[2:]
     return JPEG_MAGIC[:2] + segment + shown[2:]
 
@@ -158,7 +158,7 @@ def test_what_is_decoded_to_another_size_than_its_header_says_is_refused(monkeyp
 
 @pytest.mark.parametrize("bomb", ["surplus pixels", "text"])
 def test_a_png_is_inflated_no_further_than_its_header_says(bomb, monkeypatch):
-    """Text chunks of a megabyte inflate to 1 GB, 5 s of libpng's time; so do surplus pixels."""
+    """Text chunks that take 1 MB inflate to 1 GB, and libpng takes 5 s; so do surplus pixels."""
     surplus = zlib.compress(bytes(8_000_000))
     pixels = zlib.compress(bytes(24 * (1 + 3 * 32)) + bytes(8_000_000 * (bomb != "text")))
     text = png_chunk(b"zTXt", b"a\0\0" + surplus) * (bomb == "text")
@@ -298,7 +298,7 @@ def test_a_tiff_is_read_by_its_header(tmp_path):
     [
         [(256, 30_000), (257, 30_000)],
         [(256, 16), (256, 30_000), (257, 16), (257, 30_000)],  # readers differ on which counts
-        [(256, 16), (257, 16), (322, 16_000), (323, 16_000)],  # a tile of 256 million pixels
+        [(256, 16), (257, 16), (322, 16_000), (323, 16_000)],  # a tile with 256 million pixels
         [(256, 16), (257, 16), (274, 6)],  # turned, depth too
         [(256, 16)],
     ],

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Image messages of every encoding, padded and big-endian, through each back end.
+"""Image messages in every encoding, padded and big-endian, through each back end.
 
 The messages are those of rosbags and of rclpy, and those whose bytes are no buffer of Python's,
 as a rosidl_buffer.Buffer of ROS 2 Lyrical.
@@ -33,7 +33,7 @@ def random_pixels(encoding: str, seed: int = 0) -> np.ndarray:
 
 
 def expected_rgb(pixels: np.ndarray, encoding: str) -> np.ndarray:
-    """What OpenCV makes of it, by the meaning of the names in sensor_msgs/image_encodings.hpp."""
+    """What OpenCV makes from it, by what the names mean in sensor_msgs/image_encodings.hpp."""
     if pixels.dtype.itemsize == 2:
         pixels = np.rint(pixels / 257).astype(np.uint8)
     codes = {
@@ -189,7 +189,7 @@ DEPTH_M = np.random.default_rng(2).uniform(1, 5, (12, 16)).astype(np.float32)
 
 
 class Buffer:
-    """The interface of rosidl_buffer.Buffer: a length, and copies."""
+    """rosidl_buffer.Buffer's interface: a length, and copies."""
 
     backend_type = "cuda"
 

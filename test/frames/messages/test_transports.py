@@ -273,7 +273,7 @@ def test_values_are_read_back_within_half_a_step(quantization, low, high):
     values = np.geomspace(low, high, 600).astype(np.float32).reshape(20, 30)
     data = bytes(encode_compressed_depth(values, quantization))
     decoded = independent_decode(data)
-    # half a step of the code on either side of 1 / v, and float32 in the codes
+    # half a code's step on either side of 1 / v, and float32 in the codes
     half = 0.5 * values.astype(np.float64) ** 2 / (quantization * (quantization + 1))
     bound = half / (1 - half / values) + 2e-6 * values
     assert (np.abs(decoded - values) <= bound).all()

@@ -111,7 +111,7 @@ def test_the_distribution_of_the_errors_is_found_for_a_camera(draw, distribution
 
 
 def test_a_part_is_scored_by_maps_that_did_not_see_it(draw):
-    """Two sequences of opposite miscalibration: a map of both would cover both better."""
+    """Two sequences miscalibrated in opposite ways: one map for both would cover both better."""
     opposite = [draw(lambda raw: raw / 4), draw(lambda raw: 4 * raw, seed=1)]
     made = calibrate_samples(opposite, GAUSSIAN)
     held_out = made.choice.held_out
@@ -156,7 +156,7 @@ def test_what_fails_on_frames_not_used_is_refused_with_its_reasons():
 
 
 def scaled(spread, frames, seed, last=1.0, mismatched=0.0):
-    """A right sigma, but for a factor of each frame's own, and one of the last third's errors."""
+    """A right sigma, but for a factor that each frame has, and one on the last third's errors."""
     random = np.random.default_rng(seed)
     parts = []
     for index in range(frames):

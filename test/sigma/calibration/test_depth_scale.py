@@ -72,7 +72,7 @@ def log_errors(frames: list[Frame]) -> np.ndarray:
 def test_two_frames_late_is_early_enough_for_a_scale_that_wanders():
     frames = drive()
     scaled = published(frames)
-    # an autoregression of 0.9 leaves sqrt(2 (1 - .81)) = .62 of it two frames later
+    # two frames later an autoregression by 0.9 leaves sqrt(2 (1 - .81)) = .62
     assert abs(log_errors(scaled)).mean() < 0.75 * abs(log_errors(frames)).mean()
     ratio = scaled[50].prediction.sigma_m / scaled[50].prediction.depth_m
     np.testing.assert_allclose(ratio, 0.1, rtol=1e-5)
@@ -157,7 +157,7 @@ def test_few_pixels_and_absurd_ones_do_no_harm():
 def in_force_at(
     time_s: float, factor: float = 1.3, sigma: str = "raw", **options: object
 ) -> AppliedCorrection:
-    """Return what is in force at a time, with an estimate of 100 s."""
+    """Return what is in force at a time; the estimate is from 100 s."""
     state = CorrectionFilter(replace(ON, **options))
     scale = DepthScale(factor, 0.1)
     state.receive(ReceivedEstimate(100 * SECOND_NS, sigma, scale=scale))
@@ -222,7 +222,7 @@ def test_the_correction_of_sigma_is_the_same_whatever_the_scale_in_force():
 
 @pytest.mark.parametrize(("worlds", "is_noted"), [(3, False), (2, True)], ids=["fits", "unknown"])
 def test_a_report_says_if_nothing_shows_that_the_ground_truth_fits_the_image(worlds, is_noted):
-    """Two frames are too few for the check of the geometry, which confirms three of these."""
+    """Two frames are too few for the geometry check, which needs three to confirm anything."""
     source = f"synthetic:worlds={worlds},frames=1,seed=7,width=320,height=240,rings=64"
     scale = DepthScaleConfig(use_depth_scale=True)
     _, context = score(Job(sources=(source,), model="indoor", scale=scale))

@@ -74,7 +74,7 @@ def test_the_predictor_takes_them_from_the_calibration_in_use(model):
 
 
 def test_calibrating_measures_them_on_frames_not_used(draw):
-    """Sigma is half of the true one; on the last frames, which are not used, a fifth of it."""
+    """Sigma is half the true one; on the last frames, which are not used, a fifth."""
     first = draw(lambda raw: 2 * raw, frames=200, seed=1)
     last = draw(lambda raw: 5 * raw, frames=100, seed=2)
     sample = Sample("drive", (*first.frames, *last.frames))

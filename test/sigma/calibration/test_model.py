@@ -33,7 +33,7 @@ SMALL = SynthesisConfig(worlds=1, frames=10, width=96, height=72, rings=24)
 
 
 def maps(model):
-    """The maps of all calibrations in a folder, by key."""
+    """All calibrations' maps in a folder, by key."""
     return {
         method: calibration(model, method).sigma_map for method in read_model(model).calibration
     }
@@ -45,7 +45,7 @@ def calibration(model, method="mc_dropout"):
 
 
 def picture(seed=0):
-    """Return an image of the network's size."""
+    """Return an image as large as the network's input."""
     return np.random.default_rng(seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
 
 
@@ -227,7 +227,7 @@ def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_p
 
 
 def sample(cameras=()):
-    """Depths of 2 to 6 m, raw sigmas of 0.1 to 0.5 m."""
+    """Depths from 2 to 6 m, raw sigmas from 0.1 to 0.5 m."""
     random = np.random.default_rng(0)
     frames = [
         np.stack([random.uniform(low, high, 500) for low, high in ((2, 6), (0.1, 0.5), (2, 6))])

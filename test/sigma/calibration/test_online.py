@@ -152,7 +152,7 @@ ON = OnlineCorrectionConfig(use_online_calibration=True)
 
 
 class Pixels(NamedTuple):
-    """The errors and sigmas of a frame, metres."""
+    """A frame's errors and sigmas, metres."""
 
     stamp_ns: int
     error: np.ndarray

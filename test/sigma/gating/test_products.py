@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The maps and clouds made of one frame, against each pixel's own ray."""
+"""The maps and clouds made from one frame, against each pixel's own ray."""
 
 import math
 

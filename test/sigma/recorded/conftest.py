@@ -23,7 +23,7 @@ CAMERA = Camera(WIDTH, HEIGHT, np.array([[60.0, 0, 31.5], [0, 60.0, 23.5], [0, 0
 
 
 def scene(index):
-    """Truth, depth and its true standard deviation of a simulated stereo camera, (H, W) metres.
+    """A simulated stereo camera's truth, depth and true standard deviation, (H, W) metres.
 
     Sigma grows with the square of the depth, and with a texture that the confidence tells of.
     """
@@ -42,7 +42,7 @@ def scene(index):
 
 
 def points_of(truth):
-    """(N, 4) points of every second pixel, in the camera's frame, and their intensity."""
+    """(N, 4) points at every second pixel, in the camera's frame, and their intensity."""
     points = CAMERA.rays()[::2, ::2] * truth[::2, ::2, None]
     return np.pad(points.reshape(-1, 3), ((0, 0), (0, 1))).astype(np.float32)
 

@@ -161,5 +161,5 @@ def test_a_rank_in_any_unit_has_the_same_scores(unit):
     for name, value in of_one.items():
         if name == "by_distance.n_merci.4_6m":
             assert of_other[name] == pytest.approx(value, rel=0.03)
-        elif not name.startswith("by_distance.n_merci"):  # of few pixels in coarse bins
+        elif not name.startswith("by_distance.n_merci"):  # few pixels in coarse bins
             assert of_other[name] == pytest.approx(value, rel=1e-2, nan_ok=True), name

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""`evaluate` without a model: depth and confidence of a bag or of folders, against the truth."""
+"""`evaluate` without a model: a bag's or folders' depth and confidence, against the truth."""
 
 import json
 import re
@@ -146,7 +146,7 @@ SCALES = (0.5, 0.6, 0.4, 0.5)
 
 
 def scaled(scale_of_frame, form):
-    """Depth of another scale in each frame."""
+    """Depth at another scale in each frame."""
     count = iter(scale_of_frame)
     return lambda s: form(s) * next(count)
 

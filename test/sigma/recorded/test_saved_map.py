@@ -149,7 +149,7 @@ LEARN = ["calibrate", "--learn"]
 
 
 def recorded(folder, frames, is_readable=True):
-    """Depth of a camera that errs at the edges of things, and leaves holes there.
+    """A camera's depth that errs at the edges of things, and has holes there.
 
     If it is not readable, all the error is the ground truth's noise, of which depth tells nothing.
     """
