@@ -89,6 +89,14 @@ def summary_of(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
+def evaluated(folder: Path, *arguments: object) -> dict[str, Any]:
+    """Run the command `evaluate`, and return its report's summary."""
+    from uncertainty_depth.cli.main import main
+
+    assert main(["evaluate", *map(str, arguments), "--output", str(folder)]) == 0
+    return summary_of(folder)
+
+
 def frame_lines(evaluation: Evaluation) -> list[str]:
     """Return the lines of frames.csv of an evaluation that is going on."""
     rows = evaluation.table.saved().folder / "frames.csv"

@@ -26,7 +26,7 @@ LIVE = "test/ros/test_live_scores.py"
 JOINTS = {
     "frames/pairing.py": ("test/frames/test_pairing.py",),
     "frames/cameras.py": (
-        "test/frames/test_distorted_camera.py",
+        "test/frames/test_bag_ground_truth.py",
         "test/frames/test_bag_faults.py",
     ),
     "frames/map_assembly.py": (LIVE, "test/sigma/recorded/test_report_images.py"),

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
+from test.conftest import evaluated
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
 from uncertainty_depth.core.measurements import Measurements
@@ -170,9 +171,7 @@ def drive(tmp_path_factory):
 
 
 def summary_of(source, folder, *options):
-    command = ["evaluate", f"rgbd:{source}", "--model", "demo", "--samples", "1", "-o"]
-    assert main([*command, str(folder), *options]) == 0
-    return json.loads((folder / "summary.json").read_text())
+    return evaluated(folder, f"rgbd:{source}", "--model", "demo", "--samples", 1, *options)
 
 
 def test_motion_makes_the_depth_of_a_drive_better(drive, tmp_path, plots_without_pixels):
@@ -221,9 +220,8 @@ def recorded(tmp_path):
 
 
 def recorded_summary(recorded, name, *options):
-    command = ["evaluate", f"predictions:{recorded}", "--confidence-type", "sigma"]
-    assert main([*command, "-o", str(recorded / name), *options]) == 0
-    return json.loads((recorded / name / "summary.json").read_text())
+    kind = ["--confidence-type", "sigma"]
+    return evaluated(recorded / name, f"predictions:{recorded}", *kind, *options)
 
 
 def test_recorded_depth_and_sigma_are_corrected_alike(recorded, plots_without_pixels):

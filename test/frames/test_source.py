@@ -7,12 +7,10 @@ import cv2
 import numpy as np
 import pytest
 
-from test.conftest import save_maps, summary_of
+from test.conftest import evaluated, save_maps
 from test.frames.conftest import ENORMOUS
-from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
-from uncertainty_depth.frames.protocol import NAME_SEPARATOR, JoinedSource
 from uncertainty_depth.stream.opening import open_source
 from uncertainty_depth.stream.predicting import calibrated_on, trained_on
 
@@ -148,36 +146,6 @@ def test_a_model_may_have_been_trained_on_any_place(tmp_path, end):
     assert "if they are one" in str(overlap)
 
 
-SMALL = "width=64,height=48"
-NAMES = [f"synthetic:worlds=1,frames={n},seed={n},{SMALL}" for n in (2, 3)]
-
-
-def test_frames_come_in_the_order_of_the_sources():
-    sources = [open_source(name, SourceConfig()) for name in NAMES]
-    joined = JoinedSource(sources)
-    assert joined.name.split(NAME_SEPARATOR) == NAMES
-    assert len(joined) == 5
-    alone = [record for source in sources for record in source]
-    together = list(joined)
-    assert [record.name for record in together] == [record.name for record in alone]
-    assert (together[3].image == alone[3].image).all()
-    assert len(list(joined)) == 5
-
-
-def test_at_most_so_many_frames_are_scored_evenly_spread(tmp_path):
-    report = tmp_path / "report"
-    source = "synthetic:worlds=1,frames=5,seed=3,width=80,height=64"
-    command = ["evaluate", source, "--model", "demo", "--samples", "1", "--output", str(report)]
-    assert main([*command, "--max-frames", "2"]) == 0
-    summary = summary_of(report)
-    assert summary["frames"]["evaluated"] == 2
-    assert "2 of 5 frames are used, evenly spread" in summary["notes"]
-    names = [row.split(",")[0] for row in (report / "frames.csv").read_text().splitlines()[1:]]
-    frames = list(open_source(source, SourceConfig()))
-    assert names == [frames[0].name, frames[2].name]
-    assert summary["config"]["max_frames"] == 2
-
-
 def test_frames_without_ground_truth_take_nobodys_place(tmp_path):
     """Of ten recorded frames the first and the sixth, which would be chosen, have none."""
     folder = tmp_path / "recorded"
@@ -187,9 +155,7 @@ def test_frames_without_ground_truth_take_nobodys_place(tmp_path):
         save_maps(folder, str(index), **maps)
     (folder / "depth" / "9.npy").write_bytes(b"not read")
     report = tmp_path / "report"
-    command = ["evaluate", f"predictions:{folder}", "--output", str(report), "--max-frames", "2"]
-    assert main(command) == 0
-    summary = summary_of(report)
+    summary = evaluated(report, f"predictions:{folder}", "--max-frames", 2)
     assert summary["frames"]["evaluated"] == 2
     assert summary["frames"]["skipped"] == {"no_ground_truth": 2}, "frames left out are not read"
     names = [row.split(",")[0] for row in (report / "frames.csv").read_text().splitlines()[1:]]

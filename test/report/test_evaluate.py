@@ -6,7 +6,6 @@ import csv
 import gc
 import json
 import pickle
-import signal
 import threading
 import tracemalloc
 from dataclasses import replace
@@ -136,22 +135,6 @@ def test_worst_frames_are_apart_in_time():
         error = 0.9 + index / 1000 if near else 0.5 if index == 150 else 0.1
         examples.offer(error, lambda index=index: index)
     assert examples.worst() == [65, 150]
-
-
-def test_interrupted_run_returns_the_frames_so_far():
-    class Interrupted(NoisyPredictor):
-        def predict(self, image, stamp_ns, camera=None):
-            if stamp_ns == 1:
-                signal.raise_signal(signal.SIGINT)
-            return super().predict(image, stamp_ns, camera)
-
-    records = [frame(index) for index in range(5)]
-    evaluation = evaluate(predicted(ListSource(records), Interrupted()), progress=False)
-    assert evaluation.interrupted
-    assert evaluation.summary()["frames"]["evaluated"] == 2
-    assert not evaluate(
-        predicted(ListSource([frame(0)]), NoisyPredictor()), progress=False
-    ).interrupted
 
 
 TRUTH = np.linspace(1.0, 8.0, 24 * 32).reshape(24, 32)

@@ -220,34 +220,22 @@ def test_a_range_of_samples_gives_the_same_maps_again_and_all_are_the_default(
     assert np.array_equal(everything.sigma_m, complete.sigma_m)
 
 
-def test_a_canonical_model_scales_depth_and_sigma_by_the_cameras_focal_length(
-    tmp_path, write_model, caplog
+def test_a_canonical_model_scales_depth_and_raw_sigma_by_the_cameras_focal_length(
+    tmp_path, write_model
 ):
-    folder = write_model(tmp_path / "model", members=1, canonical_focal_length=0.8)
-    predictor = Predictor(folder, PredictorConfig(samples=2, device="cpu"))
-    image = random_image()
-    focal_length = 1.6 * np.sqrt(120 * 90)
-    intrinsics = np.array([[focal_length, 0, 60], [0, focal_length, 45], [0, 0, 1]])
-    assert "focal length" not in caplog.text
-    canonical = predictor.predict(image, STAMP)
-    assert caplog.text.count("the camera's focal length is unknown") == 1
-    long_lens = predictor.predict(image, STAMP, Camera(120, 90, intrinsics))
-    np.testing.assert_allclose(long_lens.depth_m, 2 * canonical.depth_m, rtol=1e-5)
-    np.testing.assert_allclose(long_lens.sigma_m, 2 * canonical.sigma_m, rtol=1e-5)
-
-
-def test_sigma_is_calibrated_in_metres_of_the_cameras_own_focal_length(tmp_path, write_model):
     """An affine map after the camera's factor on sigma; before it the offset would be scaled."""
     folder = write_model(tmp_path / "model", members=1, canonical_focal_length=0.8)
     set_calibration(folder, "mc_dropout", SigmaMap("affine", (0.0, 1.0), (0.5, 2.5)), {})
     image = random_image()
-    focal_length = 1.6 * np.sqrt(120 * 90)
     raw, calibrated = (
         Predictor(folder, PredictorConfig(samples=2, device="cpu", calibrated=is_calibrated))
         for is_calibrated in (False, True)
     )
-    for camera in (None, focal_length):
-        own = raw.predict(image, STAMP, camera)
+    cameras = (None, 1.6 * np.sqrt(120 * 90))
+    canonical, long_lens = (raw.predict(image, STAMP, camera) for camera in cameras)
+    np.testing.assert_allclose(long_lens.depth_m, 2 * canonical.depth_m, rtol=1e-5)
+    np.testing.assert_allclose(long_lens.sigma_m, 2 * canonical.sigma_m, rtol=1e-5)
+    for camera, own in zip(cameras, (canonical, long_lens), strict=True):
         mapped = calibrated.predict(image, STAMP, camera)
         np.testing.assert_array_equal(mapped.depth_m, own.depth_m)
         np.testing.assert_allclose(mapped.sigma_m, 0.5 + 2 * own.sigma_m, rtol=1e-4)

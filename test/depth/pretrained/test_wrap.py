@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from test.conftest import summary_of
+from test.conftest import evaluated, summary_of
 from test.depth.pretrained.conftest import METRIC, metres
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
@@ -111,12 +111,10 @@ def test_commands_take_a_folder_of_save_pretrained(saved, tmp_path, capsys, capl
     folder = str(saved("depth_anything_metric"))
     photo = tmp_path / "photo.png"
     cv2.imwrite(str(photo), np.full((48, 64, 3), 90, np.uint8))
-    report, maps = tmp_path / "report", tmp_path / "maps"
-    scored = ["evaluate", SOURCE, "--model", folder, "--output", str(report), *QUICK]
+    maps = tmp_path / "maps"
     with caplog.at_level(logging.INFO):
-        assert main(scored) == 0
+        model = evaluated(tmp_path / "report", SOURCE, "--model", folder, *QUICK)["model"]
     assert "is wrapped in memory" in caplog.text
-    model = summary_of(report)["model"]
     assert (model["name"], model["method"]) == ("depth_anything_metric", "mc_dropout")
     assert main(["predict", str(photo), "--model", folder, "--output", str(maps), *QUICK]) == 0
     assert (maps / "photo_sigma.tiff").exists()
@@ -195,18 +193,14 @@ def test_a_relative_network_becomes_metres_by_measurements(saved, tmp_path):
 
 def test_a_relative_network_is_aligned_to_the_ground_truth(saved, tmp_path, capsys):
     rising = f"{SOURCE},seed=1"  # in it the random network rises with inverse depth
-    command = ["evaluate", rising, "--model", str(saved("depth_anything")), *QUICK]
-
-    def summary(name, *options):
-        main([*command, *options, "--output", str(tmp_path / name)])
-        return summary_of(tmp_path / name)
-
-    by_frame = summary("frames")
+    command = [rising, "--model", saved("depth_anything"), *QUICK]
+    by_frame = evaluated(tmp_path / "frames", *command)
     assert by_frame["frames"]["evaluated"] == 2
     assert by_frame["depth"]["mae"] < 1
     assert by_frame["model"]["align"] == "scale_shift"
     assert by_frame["model"]["depth_type"] == "inverse_depth"
-    whole = summary("source", "--align", "median", "--align-per", "source")
+    as_whole = ["--align", "median", "--align-per", "source"]
+    whole = evaluated(tmp_path / "source", *command, *as_whole)
     assert whole["frames"]["evaluated"] == 2
     assert any("the source is aligned to its ground truth" in note for note in whole["notes"])
     capsys.readouterr()

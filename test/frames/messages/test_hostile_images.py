@@ -1,5 +1,9 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Images of unknown origin: each is decoded as its header says, or refused with a reason."""
+"""Images of unknown origin: each is decoded as its header says, or refused with a reason.
+
+A photograph is turned upright as its Exif data say. A camera's frame stays as it was taken: depth
+and the camera matrix beside it know nothing of that.
+"""
 
 import struct
 import zlib
@@ -11,16 +15,17 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import PIL.Image
+import PIL.ImageOps
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from test.conftest import refused
 from test.frames.messages.conftest import compressed_message, decoded_or_refused, encoded
-from uncertainty_depth.core.config.source import MAX_PIXELS
+from uncertainty_depth.core.config.source import MAX_PIXELS, SourceConfig
 from uncertainty_depth.core.errors import MessageError
-from uncertainty_depth.frames.image_files import read_pixels
+from uncertainty_depth.frames.image_files import as_rgb, read_pixels
 from uncertainty_depth.frames.messages import compressed
 from uncertainty_depth.frames.messages.compressed import JPEG_MAGIC, PNG_MAGIC, image_size
 from uncertainty_depth.frames.messages.decoding import total
@@ -30,6 +35,7 @@ from uncertainty_depth.frames.messages.images import (
     decode_image,
     ground_truth_from_depth_image,
 )
+from uncertainty_depth.stream.opening import open_source
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)
 FORMATS = {
@@ -346,3 +352,48 @@ def test_a_damaged_tiff_is_decoded_to_its_header_or_refused(edits, tmp_path_fact
         data[position] = value
     path = file_with(bytes(data), tmp_path_factory.getbasetemp())
     decoded_or_refused(partial(read_pixels, max_pixels=4096), path)
+
+
+STORED = np.zeros((16, 24, 3), np.uint8)
+STORED[:8, :8] = [240, 20, 20]
+STORED[8:, 16:] = [20, 20, 240]
+ORIENTATION_TAG = 0x0112
+
+
+def photograph(orientation: int, name: str = "jpeg") -> bytes:
+    exif = PIL.Image.Exif()
+    exif[ORIENTATION_TAG] = orientation
+    stream = BytesIO()
+    lossless = {"jpeg": {"quality": 98, "subsampling": 0}, "webp": {"lossless": True}}
+    options = lossless.get(name, {})
+    PIL.Image.fromarray(STORED).save(stream, name, exif=exif, **options)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("name", ["jpeg", "png", "webp"])
+def test_a_photograph_is_upright_whether_named_or_opened(name, orientation, tmp_path):
+    path = tmp_path / f"photograph.{name}"
+    path.write_bytes(photograph(orientation, name))
+    with PIL.Image.open(path) as image:
+        upright = np.asarray(PIL.ImageOps.exif_transpose(image))
+        assert_allclose(as_rgb(image), upright)
+    assert_allclose(as_rgb(path).astype(int), upright, atol=8)
+
+
+@pytest.mark.parametrize("orientation", [3, 6])
+def test_a_frame_beside_depth_stays_as_it_was_taken(orientation, tmp_path):
+    data = photograph(orientation)
+    depth = np.full(STORED.shape[:2], 2000, np.uint16)
+    for name in ("rgb", "depth", "image", "ground_truth"):
+        (tmp_path / name).mkdir()
+    for name in ("rgb", "image"):
+        (tmp_path / name / "0.jpg").write_bytes(data)
+    for name in ("depth", "ground_truth"):
+        cv2.imwrite(str(tmp_path / name / "0.png"), depth)
+    for notation in (f"rgbd:{tmp_path}", f"predictions:{tmp_path}"):
+        (frame,) = open_source(notation, SourceConfig())
+        assert_allclose(frame.image.astype(int), STORED, atol=8)
+        assert frame.is_registered
+    message = compressed_message("jpeg", data)
+    assert_allclose(decode_image(message).astype(int), STORED, atol=8)

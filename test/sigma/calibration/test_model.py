@@ -14,7 +14,7 @@ import pytest
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import synthesize
-from test.conftest import summary_of
+from test.conftest import evaluated
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ModelError
@@ -207,10 +207,8 @@ def test_refusals_are_one_sentence_and_leave_the_model_alone(model, bag, capsys)
 def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_path, caplog):
     """A map fitted to narrow rooms: the bag's depths and raw sigmas are outside of its data."""
     set_calibration(model, "mc_dropout", MAP, {"fitted_to": FITTED.to_mapping()})
-    arguments = ["evaluate", str(bag), "--model", str(model), "--samples", "2", "--device", "cpu"]
-    output = tmp_path / "report"
-    assert main([*arguments, "--output", str(output)]) == 0
-    summary = summary_of(output)
+    arguments = [bag, "--model", model, "--samples", 2, "--device", "cpu"]
+    summary = evaluated(tmp_path / "report", *arguments)
     for notes, topic in (
         (summary["notes"], "of the raw sigmas are outside"),
         (summary["verdict"]["notes"], "of the ground truth lies outside 0.1 to 0.2 m"),
@@ -219,9 +217,7 @@ def test_a_map_of_other_data_is_said_by_the_report_and_the_log(model, bag, tmp_p
         assert topic in unlike
     topic = "of the raw sigmas are outside"
     assert any(topic in message for message in caplog.messages)
-    raw_output = tmp_path / "raw"
-    assert main([*arguments, "--no-calibrated", "--output", str(raw_output)]) == 0
-    raw = summary_of(raw_output)
+    raw = evaluated(tmp_path / "raw", *arguments, "--no-calibrated")
     assert raw["notes"] == []
     assert not [note for note in raw["verdict"]["notes"] if "was fitted to" in note]
 

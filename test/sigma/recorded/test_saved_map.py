@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from test.conftest import save_maps, summary_of
+from test.conftest import evaluated, save_maps
 from test.sigma.recorded.conftest import NAMES, TOPICS
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.scoring import EvaluationConfig
@@ -107,9 +107,8 @@ def test_from_a_bag_to_metres_and_back_by_the_command(has_confidence, bags, tmp_
     assert "half_widths" not in content, "7 frames are too few for them too"
 
     def summary_of(source, name):
-        output = ["--output", str(tmp_path / name), "--example-frames", "0"]
-        assert main(["evaluate", source, *names, "--sigma-map", str(path), *output]) == 0
-        return json.loads((tmp_path / name / "summary.json").read_text())
+        options = ["--sigma-map", path, "--example-frames", 0]
+        return evaluated(tmp_path / name, source, *names, *options)
 
     summary = summary_of(other, "report")
     assert summary["sigma_kind"] == "metres"
@@ -180,9 +179,7 @@ def learned(tmp_path_factory):
 
 def test_a_learned_sigma_ranks_errors_that_no_power_of_the_depth_knows(learned, tmp_path):
     source = recorded(tmp_path / "other", 12)
-    arguments = ["--sigma-map", str(learned), "--output", str(tmp_path / "report")]
-    assert main(["evaluate", source, *arguments]) == 0
-    summary = summary_of(tmp_path / "report")
+    summary = evaluated(tmp_path / "report", source, "--sigma-map", learned)
     ause = summary["uncertainty"]["ause"]["abs_rel"]
     for baseline in ("constant", "proportional_to_depth"):
         assert ause < 0.6 * summary["baselines"][baseline]["ause"]["abs_rel"]
