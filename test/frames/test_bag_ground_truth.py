@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from synthetic import sensors
-from synthetic.config import SynthesisConfig
-from synthetic.source import World
 from test.frames.conftest import (
     CAMERA,
     LIDAR_TO_CAMERA,
@@ -19,17 +16,17 @@ from test.frames.conftest import (
     START_NS,
     image_at,
     points_at,
+    recording,
     write_frame,
 )
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
-from uncertainty_depth.core.geometry.camera import Camera, Distortion, ground_truth_from_cloud
+from uncertainty_depth.core.geometry.camera import Distortion, ground_truth_from_cloud
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.core.records import Frame, Scan, Skipped
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.ground_truth import merged_scan
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
-from uncertainty_depth.stream.opening import open_source
 
 DEPTH = "/camera/depth_registered/image_raw"
 CONFIG = SourceConfig()
@@ -220,73 +217,33 @@ def test_what_one_lidar_sees_past_an_edge_is_hidden_by_the_other():
     assert merged_scan([near]) is near
 
 
-WIDTH = 320
-HEIGHT = 240
 COEFFICIENTS = np.array([-0.28, 0.07, 0.0, 0.0, 0.0])
 """An ordinary wide lens: k1, k2, p1, p2, k3."""
+RAW = replace(CAMERA, distortion=Distortion("plumb_bob", COEFFICIENTS))
 
 
-@pytest.fixture(scope="module")
-def world():
-    return World(SynthesisConfig(width=WIDTH, height=HEIGHT, noise=0.0), 0)
-
-
-@pytest.fixture(scope="module")
-def view(world):
-    return world.view(0)
-
-
-@pytest.fixture(scope="module")
-def raw():
-    ideal = sensors.make_camera(WIDTH, HEIGHT)
-    return Camera(
-        WIDTH, HEIGHT, ideal.intrinsics, distortion=Distortion("plumb_bob", COEFFICIENTS)
-    )
-
-
-@pytest.fixture(scope="module")
-def raw_image(world, view, raw):
-    """The ideal image as the lens shows it: each raw pixel from where OpenCV undistorts it to."""
-    v, u = np.mgrid[:HEIGHT, :WIDTH].astype(np.float32)
-    pixels = np.stack([u.ravel(), v.ravel()], axis=1)[:, None]
-    ideal = cv2.undistortPoints(pixels, raw.intrinsics, COEFFICIENTS, P=raw.intrinsics)
-    where = ideal.reshape(HEIGHT, WIDTH, 2)
-    return cv2.remap(world.photograph(0, view), where, None, cv2.INTER_LINEAR)
-
-
-@pytest.fixture(scope="module")
-def bag(tmp_path_factory, world, raw, raw_image):
-    path = tmp_path_factory.mktemp("distorted") / "bag"
-    stamp_ns = world.stamp_ns(0)
-    with BagWriter(path) as writer:
-        writer.static_transforms([("camera", "lidar", sensors.LIDAR_TO_CAMERA)])
-        writer.camera_info("/camera/direct/camera_info", stamp_ns, "camera", raw)
-        writer.image("/camera/direct/image_raw", stamp_ns, "camera", raw_image)
-        writer.cloud("/lidar/points", stamp_ns, "lidar", world.cloud(0))
-    return path
-
-
-def test_a_raw_image_is_rectified_into_that_of_the_ideal_camera(bag, world, view):
-    source = open_source(str(bag), SourceConfig())
+@pytest.mark.parametrize("option", ["rectify", "keep", "already_rectified"])
+def test_image_and_ground_truth_of_a_raw_camera_are_as_the_option_says(option, tmp_path):
+    with recording(tmp_path / "bag") as writer:
+        writer.camera_info("/camera/camera_info", START_NS, "camera", RAW)
+        write_frame(writer, 0, leave_out="info")
+    pose = parameters_from(LIDAR_TO_CAMERA)
+    config = SourceConfig(distorted_images=option, lidar_to_camera=pose)
+    source = BagSource(tmp_path / "bag", config)
     (frame,) = source
-    ideal = world.photograph(0, view).astype(int)
-    middle = np.s_[50:-50, 50:-50]
-    assert np.abs(frame.image[middle] - ideal[middle]).mean() < 2
-    assert frame.camera.distortion is None
-    assert_allclose(frame.camera.intrinsics, sensors.make_camera(WIDTH, HEIGHT).intrinsics)
-    assert source.notes == [
-        "/camera/direct/camera_info is distorted (plumb_bob): images are rectified; if they are "
+    k = CAMERA.intrinsics
+    maps = cv2.initUndistortRectifyMap(k, COEFFICIENTS, None, k, (32, 24), cv2.CV_32FC1)
+    image = image_at(0)
+    if option == "rectify":
+        image = cv2.remap(image, *maps, cv2.INTER_LINEAR)
+    camera = RAW if option == "keep" else CAMERA
+    assert np.abs(frame.image.astype(int) - image).max() <= (option == "rectify")
+    assert (frame.camera.distortion is None) == (option != "keep")
+    assert_array_equal(frame.camera.intrinsics, k)
+    expected = ground_truth_from_cloud(points_at(0)[:, :3], LIDAR_TO_CAMERA, camera)
+    assert_array_equal(frame.ground_truth_m, expected)
+    rectified = (
+        "/camera/camera_info is distorted (plumb_bob): images are rectified; if they are "
         "already, as image_proc's image_rect, set distorted_images to already_rectified"
-    ]
-
-
-def test_the_ground_truth_is_projected_as_the_image_is_read(bag, raw, raw_image, world):
-    ideal = sensors.make_camera(WIDTH, HEIGHT)
-    for option, camera in (("rectify", ideal), ("keep", raw), ("already_rectified", ideal)):
-        config = SourceConfig(distorted_images=option)
-        (frame,) = open_source(str(bag), config)
-        assert (frame.camera.distortion is None) == (option != "keep")
-        assert np.array_equal(frame.image, raw_image) == (option != "rectify")
-        points = world.cloud(0)[:, :3]
-        expected = ground_truth_from_cloud(points, sensors.LIDAR_TO_CAMERA, camera)
-        np.testing.assert_array_equal(frame.ground_truth_m, expected)
+    )
+    assert (rectified in source.notes) == (option == "rectify")
