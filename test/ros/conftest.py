@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from uncertainty_depth.sigma.sparse_depth import MeasurementSources
+from uncertainty_depth.sigma.sparse_depth import SparseInput, parse_measurements
 
 DOMAINS = range(1, 101)
 DEADLINE_S = 120.0  # of a busy machine; what is waited for comes within a second on a free one
@@ -584,12 +584,12 @@ class FakePredictor:
 
     Attributes:
         newest: the one that a node loaded last.
+        measured: what corrected each prediction.
     """
 
     model = SimpleNamespace(method="mc_dropout")
     device = "cpu"
     sparse_input = None
-    measurements = MeasurementSources()
     depth_range = (0.3, 12.0)
     sigma_name = "fake"
     loads = 0
@@ -603,6 +603,8 @@ class FakePredictor:
             raise ModelError(f"{config.model} has no snapshots")
         if config.method == "mc_dropout" and config.samples == 13:
             raise MemoryError("no room for a network")
+        self.measurements = parse_measurements(config.measurements)
+        self.measured = []
         self.half_widths = BY_DISTRIBUTION["gaussian"]
         self.method = config.method or self.model.method
         self.config = config
@@ -620,6 +622,7 @@ class FakePredictor:
         from uncertainty_depth.core.errors import MessageError
         from uncertainty_depth.core.records import DepthPrediction
 
+        self.measured.append(frame.measurements)
         self.begun.release()
         assert self.gate.wait(DEADLINE_S)
         if frame.image[0, 0, 0] == 66:
@@ -659,19 +662,20 @@ def tiny_model(make_model, tmp_path_factory):
 def start_beside(start_depth, robot):
     """Start a depth node with what measures beside the image; return its counts, and `predict`.
 
-    That sends a message, if any, waits until it is counted, then an image of 9 m, and returns the
-    depth.
+    That sends a message, if any, waits until it is counted, then sends an image of 9 m, and
+    returns the depth.
     """
     from uncertainty_depth.frames.messages.images import decode_depth
 
-    def start(topic, **parameters):
+    def start(info=True, **parameters):
         node = start_depth(**parameters)
         depths = robot.heard("depth/image_rect")
-        robot.info()
-        robot.informed()
+        if info:
+            robot.info()
+            robot.informed()
         counts = node.health.counts
 
-        def predict(stamp, message=None):
+        def predict(stamp, topic="", message=None):
             if message is not None:
                 received = f"received.{topic}"
                 expected = counts().get(received, 0) + 1
@@ -686,16 +690,18 @@ def start_beside(start_depth, robot):
     return start
 
 
-class SparsePredictor(FakePredictor):
-    """Takes the LiDAR, a SLAM's points and another camera's depth beside the image."""
+class CompletingPredictor(FakePredictor):
+    """Takes the LiDAR beside the image."""
 
-    sparse_input = "lidar"
-    measurements = MeasurementSources(topics=("points", "depth"))
+    sparse_input = SparseInput(0)
+
+    def describe(self):
+        return {"method": self.method, "sparse_input": "lidar"}
 
 
 RUNS = {
     "depth_node": (
-        {"model": "fake", "lidar_to_camera": POSE},
+        {"model": "fake", "lidar_to_camera": POSE, "measurements": "points,depth"},
         {"model": "fake", "lidar_to_camera": POSE, "compressed_input": True, "use_sim_time": True},
     ),
     "evaluator_node": (
@@ -733,7 +739,7 @@ def interfaces():
     domain, lock = lock_domain()  # of its own: nodes of the same names may outlive their tests
     graph = Graph(domain)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_node, "load_predictor", SparsePredictor)
+        patch.setattr(depth_node, "load_predictor", CompletingPredictor)
         tf2_stand_in.install(patch, TransformTree())
         for (name, runs), node_class in zip(RUNS.items(), classes, strict=True):
             for parameters in runs:

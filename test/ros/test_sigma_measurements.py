@@ -4,9 +4,6 @@
 It publishes the corrected depth, and an evaluator scores the pixels that `evaluate` scores.
 """
 
-from types import SimpleNamespace
-
-import cv2
 import numpy as np
 import pytest
 
@@ -17,7 +14,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rosbags.rosbag2 import Reader
 
 from test.ros import tf2_stand_in
-from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, facts, red, type_of
+from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, facts, type_of
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.config.source import PredictionTopics, SourceConfig
@@ -224,116 +221,3 @@ def test_live_equals_offline_in_every_digit(graph, robot, bag, tmp_path, measure
     topics = PredictionTopics(f"/{DEPTH}", f"/{SIGMA}")
     run = Stream.open(Job(sources=(str(tmp_path / "run"),), reading=TRUTH, topics=topics))
     assert repr(flatten(evaluate(run, progress=False).summary())) == repr(summary)
-
-
-@pytest.fixture
-def behind(graph, robot, make):
-    """Start a node behind a depth of 3 m and 1 m of sigma; return its counts and what it makes."""
-
-    def start_node(measurements, info=True, **parameters):
-        node = start(graph, measurements, **parameters)
-        depths = robot.heard(DEPTH)
-        counts = node.health.counts
-        if info:
-            robot.info(900, "depth/camera_info")
-
-        def predict(stamp, topic="", message=None):
-            if message is not None:
-                name = f"received.{topic}"
-                before = counts().get(name, 0)
-                robot.send(topic, message)
-                robot.graph.until(lambda: counts().get(name, 0) > before, name)
-            before = len(depths.messages)
-            for metres, sent in ((1, "confidence/image"), (3, "depth/image_rect")):
-                robot.send(sent, make.image(stamp * MS, np.full((HEIGHT, WIDTH), metres, "f4")))
-            return decode_depth(depths.wait(before + 1)[-1])
-
-        return SimpleNamespace(counts=counts, predict=predict)
-
-    return start_node
-
-
-def test_a_late_depth_has_the_cloud_of_its_own_time(behind, make):
-    node = behind("lidar")
-    points = make.points_on_plane()
-    node.predict(900, "lidar/points", make.cloud(points, 1000 * MS))
-    corrected = node.predict(1000, "lidar/points", make.cloud(10 * points, 1500 * MS))
-    assert np.median(corrected) == pytest.approx(4, rel=0.05)
-
-
-def test_what_cannot_measure_leaves_the_depth_as_it_came_for_a_counted_reason(behind, robot, make):
-    node = behind("lidar,depth")
-    log = robot.heard("/rosout")
-    points = make.points_on_plane()
-    tof_m = np.full((HEIGHT, WIDTH), 4.0, np.float32)
-    for stamp, topic, message, reason in (
-        (1000, "lidar/points", make.cloud(1000 * points, 1000 * MS), "sparse_depth_wrong_unit"),
-        (2000, "lidar/points", make.cloud(points, 2200 * MS), "cloud_too_old"),
-        (3000, "measured/depth", make.image(3000 * MS, 1000 * tof_m), "sparse_depth_wrong_unit"),
-        (4000, "measured/depth", make.image(4000 * MS, tof_m[:, :5]), "ground_truth_wrong_aspect"),
-        (5000, "measured/depth", make.image(4500 * MS, tof_m), "measured_at_another_time"),
-    ):
-        name = f"image_alone.{reason}"
-        before = node.counts().get(name, 0)
-        assert_array_equal(node.predict(stamp, topic, message), 3)
-        assert node.counts()[name] == before + 1
-    assert log.wait_for(lambda line: "median of 4000" in line.msg and "metres" in line.msg)
-    assert node.counts()["processed"] == 5
-    corrected = node.predict(6000, "measured/depth", make.image(6000 * MS, tof_m))
-    assert np.median(corrected) == pytest.approx(4, rel=0.05)
-
-
-def test_without_camera_info_a_cloud_measures_nothing_and_a_depth_image_does(behind, make):
-    node = behind("lidar,depth", info=False)
-    cloud = make.cloud(make.points_on_plane(), 1000 * MS)
-    assert_array_equal(node.predict(1000, "lidar/points", cloud), 3)
-    assert node.counts()["image_alone.no_camera_info"] == 1
-    tof = make.image(2000 * MS, np.full((HEIGHT, WIDTH), 4.0, np.float32))
-    assert np.median(node.predict(2000, "measured/depth", tof)) == pytest.approx(4, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("measurements", "sentence"),
-    [("random:64", "are for `uncertainty-depth evaluate`"), ("moon", "measurements is 'moon'")],
-)
-def test_what_no_robot_has_is_refused(graph, measurements, sentence):
-    node = start(graph, measurements, autostart=False)
-    node.trigger_configure()
-    assert sentence in node.inactive_status()[1]
-
-
-def test_motion_measures_in_the_images_that_the_depth_is_made_of(graph, robot, make, tf2):
-    """A camera that moves sideways past a wall at 2 m, which the network has at 3 m."""
-    step_px, wall_m, focal, images = 4, 2.0, 200.0, 6
-    shape = (120, 160)
-    noise = np.random.default_rng(0).integers(0, 255, (shape[0], 400, 3), np.uint8)
-    wall = cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX)
-    for index in range(images + 2):
-        pose = transform_from(index * step_px * wall_m / focal, 0, 0, 0, 0, 0, 1)
-        tf2.add_moving((1000 + 100 * index) * MS, "odom", "camera", pose)
-    node = start(graph, "motion")
-    depths = robot.heard(DEPTH)
-    infos = robot.heard("depth/prediction_info")
-    received = node.health.counts
-    robot.info(900, "depth/camera_info", focal=focal, width=shape[1], height=shape[0])
-
-    def predict(index, image):
-        stamp = 1000 + 100 * index
-        if image is not None:
-            before = received().get("received.image", 0)
-            robot.image(stamp, np.ascontiguousarray(image))
-            robot.graph.until(lambda: received().get("received.image", 0) > before, "the image")
-        for metres, topic in ((1, "confidence/image"), (3, "depth/image_rect")):
-            robot.send(topic, make.image(stamp * MS, np.full(shape, metres, "f4")))
-        return decode_depth(depths.wait(index + 1)[-1])
-
-    for index in range(images):
-        corrected = predict(index, wall[:, index * step_px :][:, : shape[1]])
-    assert np.median(corrected) == pytest.approx(wall_m, rel=0.05)
-    values = status_values(infos.wait(images)[-1].status, PREDICTION)
-    assert len(measured_in(values)) > 50
-    assert_array_equal(predict(images, None), 3)
-    assert_array_equal(predict(images + 1, red()), 3)
-    assert received()["image_alone.no_image"] == 1
-    assert received()["image_alone.image_wrong_size"] == 1
-    assert received()["processed"] == images + 2

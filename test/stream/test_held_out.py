@@ -9,6 +9,7 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.sigma.sparse_depth import SparseInput, check_sparse_depth, parse
 from uncertainty_depth.stream.held_out import (
+    HeldOutRule,
     check_scorable,
     for_model,
     held_out,
@@ -176,11 +177,22 @@ def test_dense_depth_has_nothing_left_to_score_beside_measurements():
     assert "expected random:N" in skipped.message
 
 
-def test_a_rule_keeps_off_the_neighbours_of_measurements_and_of_no_sparse_input():
-    description = {"held_out_fraction": 0.5}
-    assert held_out_rule({**description, "sparse_input": True}).margin == 0
-    assert held_out_rule({**description, "measurements": "lidar"}).margin == 1
-    assert held_out_rule(description) is None
+def test_a_models_description_says_what_is_held_out_of_it_and_beside_measurements():
+    assert held_out_rule({"held_out_fraction": 0.5}) is None
+    assert held_out_rule({"measurements": "motion"}) is None
+    for described, fraction, margin in (
+        ({"sparse_input": "lidar"}, 0.0, 0),
+        ({"sparse_input": "lidar", "held_out_fraction": 0.2}, 0.2, 0),
+        *(
+            ({"measurements": measurements, "held_out_fraction": 0.2}, 0.2, 1)
+            for measurements in ("lidar", "random:5", "motion,lidar")
+        ),
+    ):
+        assert held_out_rule(described) == HeldOutRule(HeldOutConfig(fraction), margin)
+    with pytest.raises(MessageError, match="measurements is 'moon'"):
+        held_out_rule({"measurements": "moon"})
+    with pytest.raises(MessageError, match="held_out_fraction is 'moon'"):
+        held_out_rule({"sparse_input": "lidar", "held_out_fraction": "moon"})
 
 
 def test_what_has_no_measurements_is_scored_as_it_is():
