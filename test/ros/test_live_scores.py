@@ -12,14 +12,13 @@ from numpy.testing import assert_array_equal
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from test.conftest import ListSource, frame_lines
+from test.conftest import frame_lines
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, maps
 from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.config.source import ProjectionConfig
-from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.records import Frame, SampleRange
-from uncertainty_depth.frames.messages.camera_info import camera_from_info, rectifier_from_info
+from uncertainty_depth.frames.messages.camera_info import rectifier_from_info
 from uncertainty_depth.frames.messages.decoding import frame_name
 from uncertainty_depth.frames.transforms import FixedExtrinsics
 from uncertainty_depth.metrics.registry import flatten
@@ -34,9 +33,9 @@ from uncertainty_depth.ros.messages import (
     read_info,
 )
 from uncertainty_depth.sigma.online.correction_filter import AppliedCorrection
-from uncertainty_depth.sigma.sparse_depth import SparseInput
-from uncertainty_depth.stream.held_out import MEASURED_MARGIN, HeldOutRule, hold_out_pixels
+from uncertainty_depth.stream.held_out import HeldOutRule
 
+TRUTH_INFO = "ground_truth/camera_info"
 LENS = [-0.28, 0.07, 0.0, 0.0, 0.0]
 PLANE = np.column_stack([np.linspace(-1, 1, 200), np.linspace(-1, 1, 200), np.full(200, 4.0)])
 
@@ -105,26 +104,6 @@ def test_a_camera_info_that_alternates_does_not_flood_the_log(make, caplog):
         robot.info(stamp, **without if stamp % 2 else {})
     (warning,) = (record for record in caplog.records if "equidistant" in record.getMessage())
     assert warning.getMessage() in robot.run.notes()
-
-
-def test_a_frame_is_scored_once_its_cloud_has_come(make):
-    robot = Robot(make)
-    assert robot.predict(100) == []
-    (scored,) = robot.scan(100)
-    assert isinstance(scored, LiveFrame)
-    assert scored.metrics["depth.mae"] > 0
-    truth_m = scored.ground_truth_m
-    known = np.isfinite(truth_m)
-    assert 50 < known.sum() <= 400
-    np.testing.assert_array_equal(truth_m[known], 4.0)
-    assert robot.frames() == {"read": 1, "evaluated": 1, "skipped": {}}
-
-
-def test_a_depth_without_confidence_waits_for_none(make):
-    robot = Robot(make, confidence_type="none")
-    robot.map("depth", 100)
-    (scored,) = robot.scan(100)
-    assert isinstance(scored, LiveFrame)
 
 
 def test_a_frame_waits_for_the_description_that_says_what_was_held_out(make):
@@ -284,19 +263,16 @@ def test_frames_wait_for_a_camera_info_that_comes_late_but_no_more_than_the_queu
     assert robot.skipped == {"no_camera_info": 1}
 
 
-def test_each_image_has_the_camera_info_of_its_time_whatever_comes_first(make):
-    robot = Robot(make)
-    robot.predict(100)
-    robot.info(200, focal=60.0)
-    robot.predict(200)
-    robot.scan(100)
-    robot.scan(200)
-    focal_lengths = [scored.camera.intrinsics[0, 0] for scored in robot.results]
-    assert focal_lengths == [40.0, 60.0]
-    assert robot.frame(300) == []  # a camera info comes with each image, this one's is late
-    assert len(robot.info(300)) == 1
-    (note,) = [note for note in robot.run.notes() if "camera_info changes" in note]
-    assert "changes 2 times, first at 0.200000000 s" in note
+def held_bytes(robot, send, messages):
+    """Return what is still allocated after so many messages, 100 ms apart."""
+    tracemalloc.start()
+    try:
+        for number in range(messages):
+            send(100 * (number + 1))
+            robot.results.clear()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("topic", ["depth", "uncertainty", "lidar/points", "depth/camera_info"])
@@ -304,38 +280,25 @@ def test_one_topic_alone_however_much_comes_fills_no_memory(make, topic):
     """200 messages of 15 kB, of which the queue holds 30, and 64 camera infos that differ."""
     robot = Robot(make, info=False)
     points = np.ones((1280, 3))
-    tracemalloc.start()
-    try:
-        for stamp in range(200):
-            if topic == "lidar/points":
-                robot.scan(stamp * 100, points)
-            elif topic == "depth/camera_info":
-                robot.info(stamp * 100, d=list(range(stamp, stamp + 4 * 480)))
-            else:
-                robot.map(topic, stamp * 100, size=(64, 60))
-            robot.results.clear()
-        held, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert held < 1.5e6
+    send = {
+        "lidar/points": lambda stamp: robot.scan(stamp, points),
+        "depth/camera_info": lambda stamp: robot.info(stamp, d=list(range(stamp, stamp + 1920))),
+    }.get(topic, lambda stamp: robot.map(topic, stamp, size=(64, 60)))
+    assert held_bytes(robot, send, 200) < 1.5e6
 
 
 def test_an_unusable_camera_info_keeps_no_message_alive(make):
     """The frames that it skips, of 60 kB each, are gone with their reason."""
     robot = Robot(make, info=False)
     robot.info(0, k=np.zeros(9), p=np.zeros(12))
-    tracemalloc.start()
-    try:
-        for stamp in range(1, 100):
-            robot.map("depth", stamp * 100, size=(128, 120))
-            robot.map("uncertainty", stamp * 100, size=(128, 120))
-            robot.scan(stamp * 100)
-            robot.results.clear()
-        held, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+
+    def send(stamp):
+        for topic in ("depth", "uncertainty"):
+            robot.map(topic, stamp, size=(128, 120))
+        robot.scan(stamp)
+
+    assert held_bytes(robot, send, 99) < 3e6
     assert robot.skipped == {"camera_info_zero": 99}
-    assert held < 3e6
 
 
 def test_a_bag_that_loops_keeps_the_scores_and_goes_on(make):
@@ -366,43 +329,14 @@ def test_ground_truth_images_are_scaled_to_the_maps_and_of_their_aspect(make):
     }
 
 
-@pytest.mark.parametrize(
-    ("of_maps", "of_truth", "is_rectified"),
-    [(None, LENS, True), (LENS, LENS, False), (None, "", False)],
-)
-def test_a_raw_ground_truth_image_is_rectified_if_the_maps_are(
-    make, of_maps, of_truth, is_rectified
-):
+def test_a_raw_ground_truth_image_of_raw_maps_stays_as_it_is(make):
     depth_m, _ = maps(4)
     robot = Robot(make, use_ground_truth_image=True, info=False)
-    robot.info(0, **({} if of_maps is None else {"d": of_maps}))
-    if of_truth:
-        robot.info(0, topic="ground_truth/camera_info", d=of_truth)
+    for topic in ("depth/camera_info", TRUTH_INFO):
+        robot.info(0, topic, d=LENS)
     robot.predict(100)
     (scored,) = robot.truth(100, depth_m)
-    rectified_m = rectifier_from_info(make.camera_info(0, d=LENS)).depth(depth_m)
-    assert not np.array_equal(rectified_m, depth_m)
-    expected = rectified_m if is_rectified else depth_m
-    np.testing.assert_array_equal(scored.ground_truth_m, expected)
-
-
-TRUTH_INFO = "ground_truth/camera_info"
-
-
-@pytest.mark.parametrize("late", ["depth/camera_info", TRUTH_INFO])
-def test_a_depth_image_waits_for_the_camera_infos_that_are_published(make, late):
-    """Whichever of the two comes last: without both the image may be raw and the maps not."""
-    depth_m, _ = maps(4)
-    infos = {"depth/camera_info": {}, TRUTH_INFO: {"d": LENS}}
-    robot = Robot(make, published=set(infos), use_ground_truth_image=True, info=False)
-    for topic, fields in infos.items():
-        if topic != late:
-            robot.info(0, topic, **fields)
-    robot.predict(100)
-    assert robot.truth(100, depth_m) == []
-    (scored,) = robot.info(0, late, **infos[late])
-    rectified_m = rectifier_from_info(make.camera_info(0, d=LENS)).depth(depth_m)
-    np.testing.assert_array_equal(scored.ground_truth_m, rectified_m)
+    np.testing.assert_array_equal(scored.ground_truth_m, depth_m)
 
 
 @pytest.mark.parametrize("missing", ["depth/camera_info", TRUTH_INFO])
@@ -420,14 +354,6 @@ def test_depth_images_whose_published_camera_info_never_comes_are_counted_not_sc
     assert (robot.skipped, len(robot.run.frames)) == ({"no_camera_info": 2}, 3)
     assert robot.finish() == {"read": 5, "evaluated": 0, "skipped": {"no_camera_info": 5}}
     assert f"nothing has come on {missing}, which is published" in robot.results[0].message
-
-
-def test_depth_images_without_a_camera_info_are_said_to_be_taken_as_registered(make):
-    robot = Robot(make, use_ground_truth_image=True)
-    robot.predict(100)
-    robot.truth(100, maps()[0])
-    (note,) = [note for note in robot.run.notes() if "registered" in note]
-    assert note.startswith(f"there is no usable camera info on {TRUTH_INFO}: ")
 
 
 def test_a_depth_image_has_the_camera_info_of_its_own_stamp(make):
@@ -484,19 +410,6 @@ def test_a_new_run_forgets_everything_but_the_camera(make):
     assert robot.frames()["evaluated"] == 1
 
 
-def test_maps_of_raw_images_are_scored_with_the_distortion_and_noted(make):
-    robot = Robot(make, info=False)
-    robot.info(0, d=LENS)
-    (scored,) = robot.frame(100)
-    camera = camera_from_info(make.camera_info(0, d=LENS))
-    expected = ground_truth_from_cloud(make.points_on_plane(), np.eye(4), camera)
-    np.testing.assert_array_equal(scored.ground_truth_m, expected)
-    assert robot.run.frames.cameras.notes == [
-        "depth/camera_info is distorted (plumb_bob): images stay as they are, points are "
-        "projected with the distortion"
-    ]
-
-
 def test_a_camera_info_of_another_size_is_scaled_and_noted_and_its_camera_kept(make):
     """Its rays, which clouds are made with, are kept as long as the camera is the same object."""
     robot = Robot(make, info=False)
@@ -513,8 +426,9 @@ def test_a_camera_info_of_another_size_is_scaled_and_noted_and_its_camera_kept(m
 SCORES = (0.3, 1 / 3, None, 1.7)
 
 
-def info_of(score):
-    info = PredictionInfo("raw", SampleRange(0, 8), 8, AppliedCorrection(1.0, "own", "why"), score)
+def info_of(score, measured=()):
+    in_force = AppliedCorrection(1.0, "own", "why")
+    info = PredictionInfo("raw", SampleRange(0, 8), 8, in_force, score, measured)
     return read_info(info_values(info))  # as it comes back from the message
 
 
@@ -526,12 +440,9 @@ def test_a_prediction_without_a_cloud_waits_for_no_camera_info(make):
 
 
 def test_a_pixel_that_was_measured_and_its_neighbours_are_not_scored(make):
-    info = PredictionInfo(
-        "raw", SampleRange(0, 8), 8, AppliedCorrection(1.0, "own", "why"), None, (5 * WIDTH + 7,)
-    )
     alone, corrected = (Robot(make, published={INFO_TOPIC}) for _ in range(2))
-    for robot, told in ((alone, info_of(None)), (corrected, info)):
-        robot.results += robot.run.add_info(100 * MS, told)
+    for robot, measured in ((alone, ()), (corrected, (5 * WIDTH + 7,))):
+        robot.results += robot.run.add_info(100 * MS, info_of(None, measured))
         robot.frame(100)
     truth_m, left_m = (robot.results[0].ground_truth_m for robot in (alone, corrected))
     beside = np.zeros(truth_m.shape, bool)
@@ -542,9 +453,7 @@ def test_a_pixel_that_was_measured_and_its_neighbours_are_not_scored(make):
 
 def test_a_measured_pixel_outside_the_image_costs_its_frame_alone(make):
     robot = Robot(make, published={INFO_TOPIC})
-    in_force = AppliedCorrection(1.0, "own", "why")
-    info = PredictionInfo("raw", SampleRange(0, 8), 8, in_force, None, (WIDTH * HEIGHT,))
-    robot.results += robot.run.add_info(100 * MS, info)
+    robot.results += robot.run.add_info(100 * MS, info_of(None, (WIDTH * HEIGHT,)))
     robot.frame(100)
     assert robot.results[0].reason == "prediction_info"
 
@@ -618,51 +527,34 @@ def test_what_a_model_was_given_is_not_scored(make, fraction, reason):
     assert 0.3 < known / np.isfinite(full.ground_truth_m).sum() < 0.7
 
 
-def test_beside_a_measurement_nothing_is_scored_and_offline_scores_the_same_pixels(make):
-    (full,) = Robot(make).frame(100)
-    robot = Robot(make)
-    robot.run.held_out = HeldOutRule(HeldOutConfig(0.9), MEASURED_MARGIN)
-    (live,) = robot.frame(100)
-    (offline,) = hold_out_pixels(
-        ListSource([full]), SparseInput(0), HeldOutConfig(0.9), margin=MEASURED_MARGIN
-    )
-    np.testing.assert_array_equal(live.ground_truth_m, offline.ground_truth_m)
-    scored = np.isfinite(live.ground_truth_m)
-    assert 0 < scored.sum() < 0.9 * np.isfinite(full.ground_truth_m).sum()
-
-
 @pytest.mark.parametrize("first", ["map", "camera info"])
-@pytest.mark.parametrize("of", ["maps", "ground truth"])
+@pytest.mark.parametrize("of", ["depth/camera_info", TRUTH_INFO])
 def test_a_zoom_lens_gives_maps_and_ground_truth_the_camera_info_of_their_stamp(make, first, of):
     """Whatever comes first: not the one before, of another focal length."""
     zoom = {100: 40.0, 200: 45.0, 300: 60.0}
-    if of == "maps":
-        robot = Robot(make, ["depth/camera_info"], info=False)
-    else:
-        published = ["depth/camera_info", "ground_truth/camera_info"]
-        robot = Robot(make, published, use_ground_truth_image=True)
-    topic = "depth/camera_info" if of == "maps" else "ground_truth/camera_info"
-    lens = {"d": LENS} if of == "ground truth" else {}
+    is_truth = of == TRUTH_INFO
+    robot = Robot(make, {"depth/camera_info", of}, use_ground_truth_image=is_truth, info=is_truth)
+    depth_m = np.tile(np.linspace(2, 6, WIDTH, dtype=np.float32), (HEIGHT, 1))
+    lens = {"d": LENS} if is_truth else {}
     for stamp, focal in zoom.items():
         if first == "camera info":
-            robot.info(stamp, topic, focal=focal, **lens)
+            robot.info(stamp, of, focal=focal, **lens)
         robot.predict(stamp)
-        if of == "maps":
-            robot.scan(stamp)
-        else:
-            robot.truth(stamp, np.tile(np.linspace(2, 6, WIDTH, dtype=np.float32), (HEIGHT, 1)))
+        decided = robot.truth(stamp, depth_m) if is_truth else robot.scan(stamp)
         if first == "map":
-            robot.info(stamp, topic, focal=focal, **lens)
+            assert decided == [], "it waits"
+            robot.info(stamp, of, focal=focal, **lens)
     robot.finish()
     assert robot.frames()["evaluated"] == len(zoom)
     for frame, (stamp, focal) in zip(robot.results, zoom.items(), strict=True):
-        if of == "maps":
-            assert frame.camera.intrinsics[0, 0] == focal
-        else:
+        if is_truth:
             info = make.camera_info(stamp * MS, focal=focal, **lens)
-            depth_m = np.tile(np.linspace(2, 6, WIDTH, dtype=np.float32), (HEIGHT, 1))
             expected = rectifier_from_info(info).depth(depth_m)
             np.testing.assert_array_equal(frame.ground_truth_m, expected)
+        else:
+            assert frame.camera.intrinsics[0, 0] == focal
+            (note,) = [note for note in robot.run.notes() if "camera_info changes" in note]
+            assert "changes 2 times, first at 0.200000000 s" in note
 
 
 def test_maps_that_name_no_frame_are_in_the_frame_of_their_camera_info(make):
