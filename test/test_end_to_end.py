@@ -139,57 +139,8 @@ def test_predict_writes_metric_maps_at_image_size(model, tmp_path):
     assert cv2.imread(str(tmp_path / "maps" / "wide_plot.png")).std() > 10
 
 
-@pytest.fixture
-def photo(tmp_path):
-    path = tmp_path / "photo.png"
-    cv2.imwrite(str(path), np.full((20, 30, 3), 99, np.uint8))
-    return path
-
-
 def last_line(capsys):
     return capsys.readouterr().err.strip().splitlines()[-1]
-
-
-def test_predict_never_overwrites_its_input(model, photo, tmp_path, capsys):
-    clash = tmp_path / "photo_plot.png"
-    photo.rename(clash)
-    (tmp_path / "photo.png").write_bytes(clash.read_bytes())
-    before = clash.read_bytes()
-    assert run(f"predict {clash} {tmp_path}/photo.png --model {model} --output {tmp_path}") == 1
-    assert "it holds the input photo_plot.png" in last_line(capsys)
-    assert clash.read_bytes() == before
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "photo.jpg").write_bytes(before)
-    command = (
-        f"predict {tmp_path}/photo.png {tmp_path}/other/photo.jpg --model {model} "
-        f"--output {tmp_path}"
-    )
-    assert run(command) == 1
-    assert "2 images are called photo" in last_line(capsys)
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "predict {photo} --model {model} --output {file}",
-        f"train {{bag}} --output {{file}} {TINY}",
-        "convert synthetic:worlds=1,frames=1 {file}/x",
-        "evaluate {bag} --model {model} --output {new} --write-bag {file}/x",
-        "train {bag} --output {new} --backbone tiny --input-size 320",
-    ],
-)
-def test_unwritable_path_is_one_sentence(command, bag, model, photo, tmp_path, capsys):
-    (tmp_path / "file").write_text("mine")
-    places = {
-        "bag": bag,
-        "model": model,
-        "photo": photo,
-        "file": tmp_path / "file",
-        "new": tmp_path / "new",
-    }
-    assert run(command.format(**places)) == 1
-    assert last_line(capsys).startswith("uncertainty-depth: ")
-    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_nothing_scored_fails_with_a_report(bag, model, tmp_path, capsys):

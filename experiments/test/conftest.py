@@ -19,13 +19,30 @@ TINY = replace(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_seeded_thread():
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """The same bits in each run: sums of several threads round as they come."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    torch.manual_seed(0)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def refuse_again(monkeypatch):
+    """Let a second run fail where it calls one of these functions, and draw no figure."""
+
+    def refuse(*places):
+        monkeypatch.setattr("experiments.figures.save", lambda *_: None)
+        for module, name in places:
+            monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(f"{name} again"))
+
+    return refuse
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +78,6 @@ def tiny_settings():
 def nyu_models(nyu_like, tmp_path_factory):
     """Models of that experiment: snapshots without a head and with one, and a learned error."""
     folder = tmp_path_factory.mktemp("nyu_models")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     variants = ("multi_epochs", "multi_epochs_laplace", "learned_error")
     train_models(
         folder / "models",
@@ -70,5 +85,4 @@ def nyu_models(nyu_like, tmp_path_factory):
         [(variant, 0) for variant in variants],
         TINY,
     )
-    torch.set_num_threads(threads)
     return folder

@@ -163,7 +163,7 @@ def test_a_method_learns(method):
     assert ((mean - truth).square().mean(1) < truth.var() / 5).all()
 
 
-def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
+def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch, refuse_again):
     monkeypatch.setattr(anchor, "Settings", lambda **_: TINY)
     monkeypatch.setattr(anchor, "ANCHOR_REPETITIONS", 20)
     problems = [named(name) for name in ("E.1 f_main=1", "E.2 d=1", "E.3")]
@@ -182,7 +182,6 @@ def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
     summary = json.loads(written["summary.json"])["results"]
     assert len(summary["E.3"]) == len(METHOD_TITLES) + 1
     assert len(summary["E.3"]["adversarial"]["coverage"]) == 41 * 41
-    monkeypatch.setattr(anchor, "compute", lambda *_: pytest.fail("computed again"))
-    monkeypatch.setattr("experiments.figures.save", lambda *_: None)
+    refuse_again((anchor, "compute"))
     anchor.run(tmp_path, 2, True)
     assert (tmp_path / "table.csv").read_bytes() == written["table.csv"]

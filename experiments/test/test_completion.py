@@ -61,15 +61,13 @@ def test_a_run_writes_tables_claims_and_plots(finished):
     assert not any(row["scored on"] == "KITTI" for row in rows)
 
 
-def test_a_second_run_trains_and_scores_nothing(finished, nyu_like, monkeypatch):
-    monkeypatch.setattr("experiments.figures.save", lambda *_: None)
+def test_a_second_run_trains_and_scores_nothing(finished, nyu_like, monkeypatch, refuse_again):
     monkeypatch.setattr(completion, "QUICK", TINY)
-    for module, name in (
+    refuse_again(
         (training_run, "read_frames"),
         (completion, "predicted_pixels"),
         (completion, "interpolation_errors"),
-    ):
-        monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(f"{name} again"))
+    )
     before = (finished / "output" / "table.md").read_text()
     completion.run(finished / "output", 1, True, nyu_like.parent)
     assert (finished / "output" / "table.md").read_text() == before
@@ -135,11 +133,6 @@ def test_images_are_evenly_spread_over_a_split(nyu_like):
     assert len(nyu(nyu_like.parent, "test", 0)) == 4
 
 
-def test_missing_data_are_one_clear_sentence(monkeypatch, tmp_path):
-    monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA", raising=False)
-    with pytest.raises(SourceError, match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given"):
-        completion.run(tmp_path, 1, True)
-    with pytest.raises(
-        SourceError, match=r"no NYU Depth v2: .*nyuv2 is missing; expected --data DIR with nyuv2/"
-    ):
+def test_missing_data_are_one_clear_sentence(tmp_path):
+    with pytest.raises(SourceError, match=r"no NYU Depth v2: .*nyuv2 is missing"):
         completion.run(tmp_path, 1, True, tmp_path)

@@ -11,12 +11,10 @@ from numpy.testing import assert_allclose
 
 from experiments import nyu, nyu_figures, nyu_scores, nyu_tables
 from experiments.merci_readings import by_depth
-from experiments.nyu_methods import ROWS, VARIANTS, load, open_splits, options, prediction
+from experiments.nyu_methods import ROWS, load, open_splits, prediction
 from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training import run as training_run
-from uncertainty_depth.depth.training.plan import make_plan
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.stream.stream import predicted
@@ -45,13 +43,6 @@ def finished(run, tmp_path_factory):
     return output
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_training_has_options_that_a_network_can_be_made_of(variant, tiny_settings):
-    network, training = options(variant, 0, tiny_settings)
-    assert make_plan(network, training)
-    assert Hourglass(network)
-
-
 def table(folder, name):
     with open(folder / f"{name}.csv", newline="") as file:
         return list(csv.DictReader(file))
@@ -66,14 +57,10 @@ def test_a_run_writes_everything_and_says_that_it_was_quick(finished):
     assert all((finished / name).read_bytes().startswith(b"\x89PNG") for name in PICTURES)
 
 
-def test_a_second_run_trains_and_scores_nothing(finished, run, monkeypatch):
-    monkeypatch.setattr("experiments.figures.save", lambda *_: None)
-    for module, name in (
-        (training_run, "read_frames"),
-        (nyu_scores, "score"),
-        (nyu_scores, "side_by_side"),
-    ):
-        monkeypatch.setattr(module, name, lambda *_, name=name: pytest.fail(f"{name} again"))
+def test_a_second_run_trains_and_scores_nothing(finished, run, refuse_again):
+    refuse_again(
+        (training_run, "read_frames"), (nyu_scores, "score"), (nyu_scores, "side_by_side")
+    )
     before = (finished / "table.md").read_text()
     run(finished)
     assert (finished / "table.md").read_text() == before
@@ -201,7 +188,7 @@ def test_an_interrupted_score_is_not_kept(nyu_like):
         nyu_scores.score(Interrupted(), open_splits(nyu_like, 0, 2).test)
 
 
-def test_side_by_side_gives_each_row_a_turn_in_every_round(one_seeded_thread, monkeypatch):
+def test_side_by_side_gives_each_row_a_turn_in_every_round(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(nyu_scores.time, "perf_counter", lambda: now[0])
 

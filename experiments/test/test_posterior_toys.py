@@ -307,7 +307,7 @@ def test_mc_dropout_masks_change_from_point_to_point_and_pass_to_pass():
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
+def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, refuse_again, quick):
     monkeypatch.setattr(toy, "QUICK", TINY)
     monkeypatch.setattr(toy, "Schedule", lambda: TINY)
     # Laying out and drawing all plots takes most of the time of so small a run.
@@ -320,19 +320,11 @@ def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
         )
     toy.run(tmp_path, 2, quick)
     written = {path.name for path in tmp_path.iterdir()}
+    plots = ("kl", "kl_sgd", "kl_sgdm", "kl_dropout", "examples", "predictive")
     assert written == {
-        "hmc_6_5_3_0.npz",
-        "hmc_6_5_3_1.npz",
-        "results",
-        "table.md",
-        "table.csv",
-        "summary.json",
-        "kl.png",
-        "kl_sgd.png",
-        "kl_sgdm.png",
-        "kl_dropout.png",
-        "examples.png",
-        "predictive.png",
+        *("hmc_6_5_3_0.npz", "hmc_6_5_3_1.npz", "results"),
+        *("table.md", "table.csv", "summary.json"),
+        *(f"{name}.png" for name in plots),
     }
     found = json.loads((tmp_path / "summary.json").read_text())["distances"]
     chains = {"sgld-1", "sghmc-1"}
@@ -343,8 +335,7 @@ def test_run_writes_its_files_and_resumes(toy, tmp_path, monkeypatch, quick):
         for cell in method.values()
         for values in cell.values()
     )
-    monkeypatch.setattr(posterior_toys, "compute", lambda *_: pytest.fail("computed again"))
-    monkeypatch.setattr("experiments.figures.save", lambda *_: None)
+    refuse_again((posterior_toys, "compute"))
     toy.run(tmp_path, 2, quick)
 
 

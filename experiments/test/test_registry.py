@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.__main__ import main
-from experiments.registry import EXPERIMENTS, Experiment
+from experiments.registry import EXPERIMENTS
 from uncertainty_depth.core.errors import ConfigError
 
 
@@ -38,14 +38,6 @@ def test_a_data_folder_goes_to_the_experiment_that_reads_one_and_is_refused_else
         ConfigError, match="data is somewhere, but this experiment generates its data"
     ):
         EXPERIMENTS["toy-cubic"].run(tmp_path, data=Path("somewhere"))
-
-
-def test_descriptions_are_one_line_each():
-    assert set(EXPERIMENTS) >= {"toy-cubic", "toy-sinusoid", "toy-classification", "anchor", "nyu"}
-    assert all(
-        isinstance(experiment, Experiment) and "\n" not in experiment.description
-        for experiment in EXPERIMENTS.values()
-    )
 
 
 def test_names_are_known_without_torch():

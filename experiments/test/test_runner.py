@@ -6,57 +6,47 @@ from experiments import tables
 from experiments.runner import resume
 
 
-class Counter:
-    def __init__(self, fail_at=None):
-        self.names = []
-        self.fail_at = fail_at
+@pytest.fixture
+def run(tmp_path):
+    """Run pieces with these settings; return the names of those computed, and all results."""
 
-    def __call__(self, name):
-        if name == self.fail_at:
-            raise KeyboardInterrupt
-        self.names.append(name)
-        return {"name": name, "values": np.array([1.0, np.nan])}
+    def run(names, settings, killed_at=None):
+        computed = []
+
+        def compute(name):
+            if name == killed_at:
+                raise KeyboardInterrupt
+            computed.append(name)
+            return {"name": name, "values": np.array([1.0, np.nan])}
+
+        return computed, resume(tmp_path, names, settings, compute, "")
+
+    return run
 
 
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
+def test_a_killed_run_goes_on_where_it_stopped(run):
     names = ["a", "b", "c"]
     with pytest.raises(KeyboardInterrupt):
-        resume(tmp_path, names, {"n": 1}, Counter(fail_at="c"), "")
-    again = Counter()
-    results = resume(tmp_path, names, {"n": 1}, again, "")
-    assert again.names == ["c"]
+        run(names, {"n": 1}, killed_at="c")
+    computed, results = run(names, {"n": 1})
+    assert computed == ["c"]
     assert [result["name"] for result in results] == names
-    assert results[0]["values"] == [1.0, None]
+    assert [result["values"] for result in results] == 3 * [[1.0, None]], "fresh and resumed alike"
 
 
-def test_fresh_and_resumed_results_are_the_same(tmp_path):
-    first = resume(tmp_path, ["a"], {"n": 1}, Counter(), "")
-    assert resume(tmp_path, ["a"], {"n": 1}, Counter(fail_at="a"), "") == first
-
-
-def test_other_settings_are_computed_again(tmp_path):
-    resume(tmp_path, ["a"], {"n": (1, 2)}, Counter(), "")
-    same = Counter()
-    other = Counter()
-    resume(tmp_path, ["a"], {"n": (1, 2)}, same, "")
-    resume(tmp_path, ["a"], {"n": (1, 3)}, other, "")
-    assert (same.names, other.names) == ([], ["a"])
-
-
-def test_settings_may_differ_from_name_to_name(tmp_path):
-    resume(tmp_path, ["a", "b"], lambda name: {"n": name}, Counter(), "")
-    again = Counter()
-    resume(tmp_path, ["a", "b"], lambda name: {"n": name.replace("b", "other")}, again, "")
-    assert again.names == ["b"]
+def test_other_settings_are_computed_again_and_may_differ_from_name_to_name(run):
+    run(["a", "b"], lambda name: {"n": (1, name)})
+    assert run(["a", "b"], lambda name: {"n": (1, name)})[0] == []
+    assert run(["a", "b"], lambda name: {"n": (1, name.replace("b", "other"))})[0] == ["b"]
+    run(["a"], {"n": (1, 2)})
+    assert run(["a"], {"n": (1, 3)})[0] == ["a"]
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[1]", '{"settings": {}}'])
-def test_a_damaged_piece_is_computed_again(tmp_path, damage):
-    resume(tmp_path, ["a"], {"n": 1}, Counter(), "")
+def test_a_damaged_piece_is_computed_again(run, tmp_path, damage):
+    run(["a"], {"n": 1})
     (tmp_path / "a.json").write_text(damage)
-    again = Counter()
-    resume(tmp_path, ["a"], {"n": 1}, again, "")
-    assert again.names == ["a"]
+    assert run(["a"], {"n": 1})[0] == ["a"]
 
 
 def test_spread_counts_what_is_not_finite():

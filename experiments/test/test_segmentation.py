@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from torch import nn
 
 from experiments import segmentation
 from experiments.classification_metrics import OnlineClassification
-from experiments.data_folders import CAMVID
 from experiments.segmentation_data import (
     CLASSES,
     VOID,
@@ -30,15 +29,6 @@ from uncertainty_depth.depth.networks.encoder import IMAGENET_MEAN, image_tensor
 
 TRAINING = segmentation.Training((32, 24), "tiny", 4, (1, 2, 3), steps=2, batch=2)
 SETTINGS = segmentation.Settings(TRAINING, counts=(1, 2), sets=2)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def same_bits_in_each_run() -> Iterator[None]:
-    """Run torch on one thread: sums of several round as they come."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -174,12 +164,11 @@ def test_a_run_scores_both_methods_by_day_and_at_dusk(small_run: Path) -> None:
 
 
 def test_a_killed_run_goes_on_where_it_stopped(
-    small_run: Path, camvid_like: Path, monkeypatch: pytest.MonkeyPatch
+    small_run: Path, camvid_like: Path, refuse_again: Callable[..., None]
 ) -> None:
     before = (small_run / "summary.json").read_text()
     (small_run / "results" / "dusk_mc_dropout_000.json").unlink()
-    monkeypatch.setattr("experiments.figures.save", lambda *_: None)
-    monkeypatch.setattr(segmentation, "train", None)  # no network is trained again
+    refuse_again((segmentation, "train"))
     segmentation.compare(small_run, 3, SETTINGS, camvid_like.parent)
     assert (small_run / "summary.json").read_text() == before
     weights = small_run / "weights" / "mc_dropout_000.safetensors"
@@ -198,16 +187,7 @@ def test_training_is_the_same_again(camvid_like: Path) -> None:
     assert runs[0][1][:3] == runs[1][1][:3]
 
 
-def test_missing_data_are_named(
-    tmp_path: Path, camvid_like: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("UNCERTAINTY_DEPTH_DATA", raising=False)
-    with pytest.raises(SourceError, match=r"neither --data nor UNCERTAINTY_DEPTH_DATA is given"):
-        CAMVID.find(None)
-    monkeypatch.setenv("UNCERTAINTY_DEPTH_DATA", str(tmp_path))
-    with pytest.raises(SourceError, match=r"no CamVid: .*camvid is missing"):
-        CAMVID.find(None)
-    assert CAMVID.find(camvid_like.parent) == camvid_like
+def test_a_missing_drive_is_named(camvid_like: Path) -> None:
     with pytest.raises(SourceError, match=r"val has no .jpg or .png images of drive 0001TP"):
         read(camvid_like, "val", True, (32, 24))
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,7 +128,7 @@ def test_an_ensemble_is_joined_from_the_best_network_of_each_seed(tmp_path: Path
 
 
 def test_a_run_scores_the_shipped_model_and_goes_on_where_it_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuse_again: Callable[..., None]
 ) -> None:
     small = replace(shift.QUICK, frames=2, corruptions=("night",), severities=(5,))
     monkeypatch.setattr(shift, "QUICK", small)
@@ -138,6 +139,6 @@ def test_a_run_scores_the_shipped_model_and_goes_on_where_it_stopped(
     by_kind = json.loads(first)["corrupted"]["rooms: head alone"]
     assert by_kind["night"][0]["auroc_unfamiliarity"] == 1
     assert np.isfinite(by_kind["night"][0]["mae"])
-    monkeypatch.setattr(shift, "score", None)  # nothing is scored again
+    refuse_again((shift, "score"))
     shift.run(tmp_path, 1, quick=True)
     assert (tmp_path / "summary.json").read_text() == first

@@ -82,23 +82,15 @@ def test_a_rise_around_60_percent_is_counted_over_training_sets():
     assert rows == [["wide", "Bagging", "2 of 3", "0 of 3", "0 of 3", "40 %"]]
 
 
-def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch):
+def test_smallest_run_writes_its_files_and_resumes(tmp_path, monkeypatch, refuse_again):
     monkeypatch.setattr(toy_cubic, "Settings", lambda **_: TINY)
     toy_cubic.run(tmp_path, 2, True)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "results",
-        "table.md",
-        "table.csv",
-        "variations.csv",
-        "jumps.csv",
-        "summary.json",
-        "fit.png",
-        "n_merci.png",
-    }
+    tables = {"table.md", "table.csv", "variations.csv", "jumps.csv", "summary.json"}
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {"results", "fit.png", "n_merci.png", *tables}
     values = json.loads((tmp_path / "summary.json").read_text())["n_merci"]
     readings = len(toy_cubic.READINGS)
     assert len(values) == len(toy_cubic.BIASES) * 3 * len(METHOD_TITLES) * readings
     assert np.shape(values["20/wide/bagging/plain"]) == (2, len(toy_cubic.ALPHAS))
-    monkeypatch.setattr(toy_cubic, "score", lambda *_: pytest.fail("computed again"))
-    monkeypatch.setattr("experiments.figures.save", lambda *_: None)
+    refuse_again((toy_cubic, "score"))
     toy_cubic.run(tmp_path, 2, True)

@@ -30,11 +30,17 @@ CONFIG = SynthesisConfig(
     width=64,
     height=48,
 )
+NEAR = replace(CONFIG, scenes="experiments.worlds.near", worlds=16)
 
 
 @pytest.fixture(scope="module")
 def frames() -> list[Frame]:
     return list(SyntheticSource(CONFIG))
+
+
+@pytest.fixture(scope="module")
+def near() -> list[Frame]:
+    return list(SyntheticSource(NEAR))
 
 
 def test_cameras_and_depths_vary(frames: list[Frame]) -> None:
@@ -51,10 +57,16 @@ def test_cameras_and_depths_vary(frames: list[Frame]) -> None:
         assert (frame.camera.height, frame.camera.width) == frame.ground_truth_m.shape
 
 
-def test_varied_worlds_do_not_depend_on_the_frames_read_before(frames: list[Frame]) -> None:
-    world = World(CONFIG, 9)
+@pytest.mark.parametrize(("config", "number"), [(CONFIG, 9), (NEAR, 11)])
+def test_worlds_do_not_depend_on_the_frames_read_before(
+    config: SynthesisConfig, number: int, frames: list[Frame], near: list[Frame]
+) -> None:
+    world = World(config, number)
     view = world.view(0)
-    np.testing.assert_array_equal(world.photograph(0, view), frames[9].image)
+    read = (near if config is NEAR else frames)[number]
+    np.testing.assert_array_equal(world.photograph(0, view), read.image)
+    known = np.isfinite(read.ground_truth_m)
+    np.testing.assert_array_equal(view.depth_m[known], read.ground_truth_m[known])
 
 
 def test_the_robots_own_rooms_are_among_them() -> None:
@@ -115,11 +127,6 @@ def test_a_model_trained_on_varied_worlds_has_seen_rooms_of_the_same_seed() -> N
     ).name.endswith("worlds.varied")
 
 
-@pytest.fixture(scope="module")
-def near() -> list[Frame]:
-    return list(SyntheticSource(replace(CONFIG, scenes="experiments.worlds.near", worlds=16)))
-
-
 def test_near_worlds_are_table_tops_and_what_low_robots_see(near: list[Frame]) -> None:
     """In a table-top's middle lies the table, within the reach of an arm or a hand."""
     middles = np.array(
@@ -130,11 +137,3 @@ def test_near_worlds_are_table_tops_and_what_low_robots_see(near: list[Frame]) -
     assert middles.max() > 2.5
     lenses = [relative_focal_length(frame.camera) for frame in near]
     assert max(lenses) > 1.5 * min(lenses)
-
-
-def test_near_worlds_are_the_same_on_each_call(near: list[Frame]) -> None:
-    config = replace(CONFIG, scenes="experiments.worlds.near", worlds=16)
-    world = World(config, 11)
-    view = world.view(0)
-    np.testing.assert_array_equal(world.photograph(0, view), near[11].image)
-    np.testing.assert_array_equal(view.depth_m, near[11].ground_truth_m)

@@ -9,7 +9,8 @@ import pytest
 from synthetic import furnishing
 from synthetic.furnishing import ROUND
 from synthetic.rooms import Drive, smooth_loop
-from synthetic.solids import Frustum, Sphere
+from synthetic.solids import Frustum
+from synthetic.test.test_solids import contains
 
 ROBOT_RADIUS = 0.3
 ROBOT_HEIGHT = 1.2
@@ -25,29 +26,10 @@ def touches(solid, x: float, y: float) -> bool:
     )
     px = x + ROBOT_RADIUS * radius * np.cos(angle)
     py = y + ROBOT_RADIUS * radius * np.sin(angle)
-    if isinstance(solid, Sphere):
-        return bool(
-            (
-                (px - solid.centre[0]) ** 2
-                + (py - solid.centre[1]) ** 2
-                + (z - solid.centre[2]) ** 2
-                < solid.radius**2
-            ).any()
-        )
     if isinstance(solid, Frustum):
         widest = max(solid.base_radius, solid.top_radius)
         return bool((np.hypot(px - solid.base[0], py - solid.base[1]) < widest).any())
-    dx = px - solid.centre[0]
-    dy = py - solid.centre[1]
-    along = dx * np.cos(solid.yaw) + dy * np.sin(solid.yaw)
-    across = dy * np.cos(solid.yaw) - dx * np.sin(solid.yaw)
-    return bool(
-        (
-            (abs(along) < solid.half[0])
-            & (abs(across) < solid.half[1])
-            & (abs(z - solid.centre[2]) < solid.half[2])
-        ).any()
-    )
+    return bool(contains(solid, np.stack([px, py, z])).any())
 
 
 def test_round_objects_stand_in_test_worlds_alone():

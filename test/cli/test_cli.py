@@ -57,6 +57,7 @@ EVALUATED = "--model no/model --output {tmp}/report"
         (f"evaluate synthetic:wrlds=2 {EVALUATED}", "wrlds.*worlds"),
         ("predict no.jpg --model no/model --output {tmp}/maps", "no/model"),
         ("train no/such/bag --output {tmp}/model", "no such bag"),
+        ("train synthetic: -o {tmp}/model --input-size 320", "input_size.*expected 2 values"),
         ("convert kitti:no/such/drive {tmp}/bag", "no/such/drive"),
         ("convert synthetic:worlds=1,frames=1 {tmp}", "exist"),
         ("convert my_bag {tmp}/bag", "'my_bag'.*kitti:DRIVE_DIR.*synthetic:"),

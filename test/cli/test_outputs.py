@@ -90,16 +90,14 @@ def test_the_current_folder_and_those_that_hold_it_are_refused(
     assert content(tmp_path) == before
 
 
-KINDS = ["link", "broken link", "loop", "below a loop", "device", "pipe", "socket"]
-COMMANDS = {
-    **{name: (words, "out") for name, words in FOLDERS.items()},
-    **FILES,
-}
+KINDS = ["link", "broken link", "loop", "device", "pipe", "socket", "file"]
+KINDS += ["below a loop", "below a file"]
+COMMANDS = {name: (words, "out") for name, words in FOLDERS.items()} | FILES
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_links_and_devices_are_refused_before_the_work(run, tmp_path, photos, name, kind):
+def test_links_devices_and_files_are_refused_before_the_work(run, tmp_path, photos, name, kind):
     words, file_name = COMMANDS[name]
     output = tmp_path / file_name
     listener = socket.socket(socket.AF_UNIX)
@@ -107,6 +105,8 @@ def test_links_and_devices_are_refused_before_the_work(run, tmp_path, photos, na
         os.mkfifo(output)
     elif kind == "socket":
         listener.bind(str(output))
+    elif kind.endswith("file"):
+        output.write_text("of others")
     elif kind == "device":
         if output.suffix in (".png", ".rrd"):
             pytest.skip("its name does not end as it must")
@@ -115,7 +115,7 @@ def test_links_and_devices_are_refused_before_the_work(run, tmp_path, photos, na
         targets = {"link": photos, "broken link": tmp_path / "nothing"}
         output.symlink_to(targets.get(kind, output))
     before = content(tmp_path)
-    path = output / file_name if kind == "below a loop" else output
+    path = output / file_name if kind.startswith("below") else output
     done = run(words, path)
     listener.close()
     assert done.returncode == 1
@@ -125,17 +125,14 @@ def test_links_and_devices_are_refused_before_the_work(run, tmp_path, photos, na
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_of_others_and_a_folder_are_refused_before_the_work(run, tmp_path, photos, name):
+def test_a_folder_in_a_files_place_is_refused_before_the_work(run, tmp_path, photos, name):
     words, file_name = FILES[name]
-    file = tmp_path / file_name
-    file.write_text("of others")
-    folder = tmp_path / "folder" / file_name
-    folder.mkdir(parents=True)
+    output = tmp_path / "folder" / file_name
+    output.mkdir(parents=True)
     before = content(tmp_path)
-    for output in (file, folder):
-        done = run(words, output)
-        assert done.returncode == 1
-        assert f"cannot write to {output}: it is a f" in done.stderr
+    done = run(words, output)
+    assert done.returncode == 1
+    assert f"cannot write to {output}: it is a f" in done.stderr
     assert content(tmp_path) == before
 
 
@@ -162,6 +159,12 @@ def test_a_map_is_never_written_onto_an_image(run, tmp_path):
     assert done.returncode == 1
     assert "it holds the input photo_plot.png" in done.stderr
     assert content(tmp_path) == before
+
+
+def test_two_images_of_one_name_would_have_the_same_maps(run, tmp_path):
+    done = run("predict {photo} {maps}/photo.png --model demo -o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "2 images are called photo" in done.stderr
 
 
 def test_what_we_wrote_is_replaced_and_said(run, tmp_path, caplog):

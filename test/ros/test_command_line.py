@@ -27,9 +27,7 @@ from uncertainty_depth.ros import main as node_main
 from uncertainty_depth.ros.main import (
     DEPTH_NODE,
     EVALUATOR_NODE,
-    RosMissingError,
     refuse_ignored,
-    require_ros,
     without_ros_arguments,
 )
 
@@ -227,16 +225,9 @@ def test_the_rclpy_of_humble_is_refused_with_one_sentence(monkeypatch, capsys):
     assert line.endswith("expected ROS 2 Jazzy, Kilted or Lyrical")
 
 
-def test_without_rclpy_a_sentence_names_what_to_do(without_rclpy):
-    with pytest.raises(
-        RosMissingError,
-        match=r"ROS 2 is not available .*source a ROS distribution.*pip install '\.\[ros\]'",
-    ):
-        require_ros()
-
-
-@pytest.mark.parametrize("command", ["depth_node", "evaluator_node"])
+@pytest.mark.parametrize("command", CONFIGS)
 def test_commands_without_rclpy_exit_1_with_one_sentence(command, without_rclpy, capsys):
     assert getattr(node_main, command)([]) == 1
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert ".[ros]" in line
+    what_to_do = r"source a ROS distribution.*pip install '\.\[ros\]'"
+    assert re.match(rf"{command}: ROS 2 is not available .*{what_to_do}", line)

@@ -13,14 +13,8 @@ from uncertainty_depth.frames.messages.bag_writer import BagWriter
 
 TRUTH_M = np.full((12, 16), 4, np.float32)
 VALUES = [0.5, 1.5, None, 2.0]
-TOPICS = [
-    "--depth-topic",
-    "/robot/depth/image_rect",
-    "--confidence-topic",
-    "/robot/uncertainty/image_rect",
-    "--ground-truth-topic",
-    "/truth",
-]
+TOPICS = "--depth-topic {0}/depth/image_rect --confidence-topic {0}/uncertainty/image_rect"
+OF_ROBOT = [*TOPICS.format("/robot").split(), "--ground-truth-topic", "/truth"]
 
 
 def info(stamp_ns: int, values: dict[str, str]) -> object:
@@ -55,7 +49,7 @@ def recorded(folder, infos_late=False, model=None, measured="7"):
 @pytest.mark.parametrize("infos_late", [False, True])
 def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path):
     bag = recorded(tmp_path, infos_late, {"familiar_places": [0.3, 0.6]})
-    assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 0
+    assert main(["evaluate", str(bag), *OF_ROBOT, "-o", str(tmp_path / "out")]) == 0
     summary = summary_of(tmp_path / "out")
     # A measured pixel of the first row, and its neighbours, of each of the frames.
     assert summary["pixels"] == len(VALUES) * (TRUTH_M.size - 6)
@@ -71,14 +65,14 @@ def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path
 def test_a_frame_whose_measured_pixels_cannot_be_read_is_not_scored(measured, tmp_path, capsys):
     """It would be scored on the pixels that corrected it."""
     bag = recorded(tmp_path, measured=measured)
-    assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 1
+    assert main(["evaluate", str(bag), *OF_ROBOT, "-o", str(tmp_path / "out")]) == 1
     assert "4 prediction_info_unreadable" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("model", [None, {"familiar_places": "many"}, ["no", "object"]])
 def test_without_a_model_that_says_it_what_is_usual_is_not_known(model, tmp_path):
     bag = recorded(tmp_path, model=model)
-    assert main(["evaluate", str(bag), *TOPICS, "-o", str(tmp_path / "out")]) == 0
+    assert main(["evaluate", str(bag), *OF_ROBOT, "-o", str(tmp_path / "out")]) == 0
     summary = summary_of(tmp_path / "out")
     assert "not known which unfamiliarity is usual in the training's places" in json.dumps(
         summary["verdict"]
@@ -90,8 +84,7 @@ def test_a_recorded_depth_is_not_scored_on_the_lidar_that_it_was_given(
     fraction, evaluated, tmp_path
 ):
     """As live: the model's description says what was held out of it."""
-    model = {"measurements": "lidar", "held_out_fraction": fraction}
-    text = json.dumps(model)
+    text = json.dumps({"measurements": "lidar", "held_out_fraction": fraction})
     points = np.stack([*np.meshgrid(np.linspace(-1, 1, 40), np.linspace(-1, 1, 30))], -1)
     cloud = np.concatenate([points.reshape(-1, 2), np.full((1200, 1), 3.0), np.ones((1200, 1))], 1)
     with BagWriter(tmp_path / "bag") as writer:
@@ -104,14 +97,8 @@ def test_a_recorded_depth_is_not_scored_on_the_lidar_that_it_was_given(
                 image = np.full((CAMERA.height, CAMERA.width), value, np.float32)
                 writer.image(f"/{name}/image_rect", stamp_ns, "camera", image)
             writer.cloud("/lidar/points", stamp_ns, "lidar", cloud)
-    topics = [
-        "--depth-topic",
-        "/depth/image_rect",
-        "--confidence-topic",
-        "/uncertainty/image_rect",
-    ]
-    command = ["evaluate", str(tmp_path / "bag"), *topics, "--lidar-to-camera"]
-    code = main([*command, "0", "0", "0", "0", "0", "0", "1", "-o", str(tmp_path / "out")])
+    options = f"{TOPICS.format('')} --lidar-to-camera 0 0 0 0 0 0 1 -o {tmp_path}/out"
+    code = main(["evaluate", str(tmp_path / "bag"), *options.split()])
     assert code == (0 if evaluated else 1)
     if evaluated:
         summary = summary_of(tmp_path / "out")
