@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""No output deletes, moves or replaces what a run of ours did not write."""
+"""Outputs are replaced whole, and none loses what a run of ours did not write."""
 
 import json
 import os
@@ -15,20 +15,30 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from uncertainty_depth.core import atomic
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.core.output import OutputFolder, remove
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
 
 CONTEXT = report.Context("a test", {"method": "mc_dropout"})
-KILLED = """
+WRITING = """
 import os, signal, sys
 from pathlib import Path
-from uncertainty_depth.core.output import OutputFolder
-with OutputFolder(Path(sys.argv[1]), "test").replacing("index") as staging:
-    (staging / "index").write_text("half")
-    os.kill(os.getpid(), signal.SIGKILL)
+from uncertainty_depth.core import atomic, output
+path = Path(sys.argv[1])
+with {opened} as staging:
+    (staging / "index" if staging.is_dir() else staging).write_text("half")
+    {end}
 """
+OPENED = {
+    "file": "atomic.replacing(path)",
+    "folder": "output.OutputFolder(path, 'test').replacing('index')",
+}
+ENDS = {
+    "raise OSError('disk full')": 1,
+    "os.kill(os.getpid(), signal.SIGKILL)": -signal.SIGKILL,
+}
 
 
 def content(folder):
@@ -38,6 +48,12 @@ def content(folder):
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def visible(folder):
+    """Return its content without what has a hidden name, or is in a folder of one."""
+    of_all = content(folder).items()
+    return {path: it for path, it in of_all if not any(part[0] == "." for part in path.parts)}
 
 
 def test_what_others_add_during_the_work_stays_and_so_does_the_work(tmp_path):
@@ -62,29 +78,38 @@ def test_a_check_leaves_nothing_behind(tmp_path):
         OutputFolder(Path("/proc/report"), "test").check()
 
 
-def fail_while_writing(output):
-    with output.replacing("index") as staging:
-        (staging / "index").write_text("half")
-        raise OSError("disk full")
-
-
-@pytest.mark.parametrize("end", ["exception", "kill"])
-def test_whatever_ends_the_writing_leaves_what_was_there(tmp_path, end):
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("kind", OPENED)
+def test_whatever_ends_the_writing_leaves_what_was_there(tmp_path, kind, end):
     output = OutputFolder(tmp_path / "output", "test")
-    with output.replacing("index") as staging:
-        (staging / "index").write_text("old")
-        (staging / "more").write_text("old")
-    if end == "kill":
-        done = subprocess.run([sys.executable, "-c", KILLED, str(output.path)], check=False)
-        assert done.returncode == -signal.SIGKILL
+    if kind == "file":
+        output.path.write_text("old")
     else:
-        with pytest.raises(OSError, match="disk full"):
-            fail_while_writing(output)
-    for name in ("index", "more"):
-        assert (output.path / name).read_text() == "old"
-    with output.replacing("index") as staging:
-        (staging / "index").write_text("new")
-    assert sorted(os.listdir(output.path)) == [".uncertainty_depth.json", "index"]
+        with output.replacing("index") as staging:
+            (staging / "index").write_text("old")
+            (staging / "more").write_text("old")
+    before = visible(tmp_path)
+    code = WRITING.format(opened=OPENED[kind], end=end)
+    done = subprocess.run(
+        [sys.executable, "-c", code, output.path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == ENDS[end], done.stderr
+    assert ("disk full" in done.stderr) == (ENDS[end] == 1)
+    assert visible(tmp_path) == before
+    if kind == "folder":
+        with output.replacing("index") as staging:
+            (staging / "index").write_text("new")
+        assert sorted(os.listdir(output.path)) == [".uncertainty_depth.json", "index"]
+    elif ENDS[end] == 1:
+        assert os.listdir(tmp_path) == ["output"]
+
+
+def test_a_file_is_replaced_and_missing_folders_are_created(tmp_path):
+    path = tmp_path / "new" / "file.txt"
+    atomic.write_text(path, "one")
+    atomic.write_text(path, "zwei ä")
+    assert path.read_text(encoding="utf-8") == "zwei ä"
+    assert os.listdir(path.parent) == ["file.txt"]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,21 @@ POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
+WITHOUT_ROS = ("command_line", "robot_files", "sigma_messages", "worker")
+"""Files of tests that need no ROS, at least in part."""
+
+
+class NeedsRos(pytest.File):
+    def collect(self):
+        pytest.skip("ROS 2 is not installed", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if find_spec("rclpy") is None and module_path.stem.removeprefix("test_") not in WITHOUT_ROS:
+        return NeedsRos.from_parent(parent, path=module_path)
+    return None
+
+
 def lock_domain():
     """Return a domain that no other process of tests on this machine has, and its locked file."""
     for domain in DOMAINS:
@@ -489,7 +504,7 @@ def type_of(topic):
 
     types = {
         ("camera_info",): CameraInfo,
-        ("points", "confident", "clearing"): PointCloud2,
+        ("points", "confident", "clearing", "uncertainty_color"): PointCloud2,
         ("diagnostics", "metrics", "prediction_info", "calibration"): DiagnosticArray,
         ("compressed", "compressedDepth"): CompressedImage,
         ("model",): String,

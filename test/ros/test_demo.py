@@ -7,8 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from synthetic import demo
 from synthetic.config import SynthesisConfig
 from synthetic.live_run import drained, running

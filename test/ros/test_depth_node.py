@@ -6,9 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from rcl_interfaces.msg import Log
 from rclpy.qos import ReliabilityPolicy
 

@@ -9,9 +9,6 @@ import threading
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from test.ros.conftest import ManualClock

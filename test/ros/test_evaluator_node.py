@@ -12,9 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from sensor_msgs.msg import Image
 from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool, Trigger
@@ -582,23 +579,6 @@ def test_a_raw_depth_image_is_rectified_by_the_camera_info_beside_it_or_the_rema
     graph.until(lambda: node.health.counts().get(received), "the camera info")
     image = remaps.get("ground_truth/image", "ground_truth/image")
     assert rmse_of(driver, make, image, 100) > 0.1
-
-
-def test_depth_images_wait_for_their_published_camera_info_and_need_none_that_nobody_publishes(
-    graph, running, make
-):
-    node, driver = running(use_ground_truth_image=True)
-    assert rmse_of(driver, make, "ground_truth/image", 100) == 0
-    driver.publisher("ground_truth/camera_info")
-    graph.until(lambda: node.count_publishers("ground_truth/camera_info"), "its publisher")
-    driver.predict(200)
-    driver.send("ground_truth/image", make.image(200 * MS, maps()[0]))
-    driver.wait_until_waiting()
-    driver.info(topic="ground_truth/camera_info", **RAW)
-    told = driver.metrics.wait_for(
-        lambda message: is_frame(message) and stamp_ns(message.header) == 200 * MS
-    )
-    assert metrics_of(told)["depth.rmse"] > 0.1
 
 
 def test_no_two_evaluators_write_to_one_folder(graph, robot, tmp_path):

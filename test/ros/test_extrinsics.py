@@ -7,9 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from rclpy.clock import Clock, ClockType
 from std_srvs.srv import SetBool
 

@@ -4,9 +4,6 @@
 import cv2
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger

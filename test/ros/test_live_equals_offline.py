@@ -7,8 +7,6 @@ import cv2
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH
 from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig
 from uncertainty_depth.core.config.scoring import MaskConfig
@@ -54,21 +52,27 @@ MEANINGS = {
 }
 
 
+def write_maps(writer, index):
+    """Write depth and sigma of a frame; return its time, its random numbers, and the depth."""
+    numbers = np.random.default_rng(index)
+    time_ns = START_NS + index * 100 * MS
+    depth_m = numbers.uniform(2, 8, (HEIGHT, WIDTH)).astype(np.float32)
+    writer.image("/depth", time_ns, "camera", depth_m)
+    writer.image("/sigma", time_ns, "camera", depth_m / 10)
+    return time_ns, numbers, depth_m
+
+
 @pytest.fixture(scope="module", params=LENSES)
 def bag(tmp_path_factory, request):
     """A camera that zooms in mid-bag, whose camera infos come after their images."""
     folder = tmp_path_factory.mktemp("zoom") / "bag"
     with BagWriter(folder) as writer:
         for index in range(FRAMES):
-            numbers = np.random.default_rng(index)
-            time_ns = START_NS + index * 100 * MS
+            time_ns, numbers, depth_m = write_maps(writer, index)
             zoom = 1.0 if index < FRAMES // 2 else 1.5
             intrinsics = CAMERA.intrinsics * [[zoom], [zoom], [1]]
             lens = LENSES[request.param]
             camera = replace(CAMERA, intrinsics=intrinsics, distortion=lens)
-            depth_m = numbers.uniform(2, 8, (HEIGHT, WIDTH)).astype(np.float32)
-            writer.image("/depth", time_ns, "camera", depth_m)
-            writer.image("/sigma", time_ns, "camera", depth_m / 10)
             factors = numbers.uniform(0.9, 1.2, (HEIGHT, WIDTH, 1))
             points = (camera.rays() * depth_m[..., None] * factors).reshape(-1, 3)
             cloud = np.pad(points, ((0, 0), (0, 1))).astype(np.float32)
@@ -160,12 +164,8 @@ def bag_of_two(tmp_path_factory):
     near, far = (np.pad(points, ((0, 0), (0, 1))).astype(np.float32) for points in (near, far))
     with BagWriter(folder) as writer:
         for index in range(FRAMES):
-            time_ns = START_NS + index * 100 * MS
-            numbers = np.random.default_rng(index)
-            depth_m = numbers.uniform(2, 8, (HEIGHT, WIDTH)).astype(np.float32)
+            time_ns, *_ = write_maps(writer, index)
             writer.camera_info("/camera_info", time_ns, "camera", CAMERA)
-            writer.image("/depth", time_ns, "camera", depth_m)
-            writer.image("/sigma", time_ns, "camera", depth_m / 10)
             writer.cloud("/points", time_ns + 20 * MS, "front", near)
             if index != WITHOUT_REAR:
                 writer.cloud("/rear", time_ns + 30 * MS, "rear", far)
@@ -190,11 +190,7 @@ def test_raw_depth_images_of_rectified_maps_live_equal_offline_in_every_digit(tm
     raw = replace(CAMERA, distortion=LENSES["raw"])
     with BagWriter(tmp_path / "bag") as writer:
         for index in range(FRAMES):
-            time_ns = START_NS + index * 100 * MS
-            depth_m = np.random.default_rng(index).uniform(2, 8, (HEIGHT, WIDTH))
-            depth_m = depth_m.astype(np.float32)
-            writer.image("/depth", time_ns, "camera", depth_m)
-            writer.image("/sigma", time_ns, "camera", depth_m / 10)
+            time_ns, _, depth_m = write_maps(writer, index)
             writer.image("/tof/image_raw", time_ns, "camera", depth_m)
             writer.camera_info("/camera_info", time_ns, "camera", CAMERA)
             if has_info:

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from test.conftest import frame_lines
 from test.ros.conftest import HEIGHT, MS, POSE, WIDTH, maps
 from uncertainty_depth.core.config.nodes import EvaluatorNodeConfig

@@ -6,9 +6,6 @@ import json
 import cv2
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from numpy.testing import assert_allclose, assert_array_equal
 
 from test.ros import tf2_stand_in

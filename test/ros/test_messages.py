@@ -2,10 +2,6 @@
 """Cameras to camera infos: sent as they came, or as those of what was cut out of the image."""
 
 import numpy as np
-import pytest
-
-pytest.importorskip("sensor_msgs.msg", reason="ROS 2 is not installed")
-
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import CameraInfo
 

@@ -7,8 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from test.conftest import refused
 from test.ros.conftest import DEADLINE_S, FakePredictor, dropped
 from uncertainty_depth.core.config.predictor import PredictorConfig

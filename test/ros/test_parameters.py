@@ -6,9 +6,6 @@ import re
 import pytest
 import yaml
 
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
-
 from uncertainty_depth.core.config.nodes import DepthNodeConfig, EvaluatorNodeConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import parameters_of

@@ -9,9 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from mcap.writer import Writer
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
@@ -181,35 +178,29 @@ class Latching(BagWriter):
         super().message(topic, stamp_ns, message, latched=True)
 
 
-def test_latched_topics_stay_latched_for_those_who_come_late(graph, tmp_path, monkeypatch):
-    """A name without a leading slash, as earlier bags have it, is the same topic."""
-    with Latching(tmp_path / "latched") as writer:
-        writer.camera_info("camera/camera_info", START_NS, "camera", CAMERA)
-    inbox = []
-
-    def join_late(publisher):
-        inbox.append(graph.inbox(CameraInfo, "/camera/camera_info", LATCHED_QOS))
-        inbox[0].wait(1)
-
-    monkeypatch.setattr(bag_publisher.BagPublisher, "finish_round", join_late)
-    play(tmp_path / "latched", PlayerConfig(rate=SPEED), progress=False)
-    assert inbox[0].messages[0].k[0] == 5.0
-
-
-def test_tf_static_is_latched_whatever_its_recorder_wrote(graph, tmp_path, monkeypatch):
-    """Of any type: tf2_msgs is not installed everywhere. Two robots' parts publish it."""
-    with BagWriter(tmp_path / "bag") as writer:
-        for index in range(12):
-            writer.camera_info("/robot/tf_static", START_NS + index, "camera", CAMERA)
-    inbox = []
+@pytest.mark.parametrize(
+    ("writer_class", "topic", "count"),
+    [
+        (Latching, "camera/camera_info", 1),  # a name without a leading slash, as of earlier bags
+        (BagWriter, "/robot/tf_static", 12),  # whatever its recorder wrote: parts of two robots
+    ],
+)
+def test_latched_topics_and_static_transforms_reach_those_who_come_late(
+    graph, tmp_path, monkeypatch, writer_class, topic, count
+):
+    """Of any type: tf2_msgs is not installed everywhere."""
+    with writer_class(tmp_path / "bag") as writer:
+        for index in range(count):
+            writer.camera_info(topic, START_NS + index, "camera", CAMERA)
+    heard = []
 
     def join_late(publisher):
         qos = QoSProfile(depth=100, durability=LATCHED_QOS.durability)
-        inbox.append(graph.inbox(CameraInfo, "/robot/tf_static", qos))
-        inbox[0].wait(12)
+        heard.extend(graph.inbox(CameraInfo, f"/{topic.lstrip('/')}", qos).wait(count))
 
     monkeypatch.setattr(bag_publisher.BagPublisher, "finish_round", join_late)
     play(tmp_path / "bag", PlayerConfig(rate=SPEED), progress=False)
+    assert [message.k[0] for message in heard] == [5.0] * count
 
 
 def test_ros1_bag_is_converted_on_the_way(graph, tmp_path):

@@ -4,9 +4,6 @@
 import signal
 
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from sensor_msgs.msg import Image
 
 from synthetic.config import SynthesisConfig

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The files of a robot: launch files, parameter files, the RViz configuration."""
+"""The files of a robot: of launch, parameters, RViz, and of what consumes its topics."""
 
 import importlib.util
 import json
@@ -17,14 +17,16 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from test.ros.conftest import NODE_COMMAND
+from test.ros.conftest import NODE_COMMAND, FakeNode
 from uncertainty_depth.core.config.nodes import (
     DepthNodeConfig,
     EvaluatorNodeConfig,
     SigmaNodeConfig,
 )
+from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import element_type, from_mapping, parameters_of
 from uncertainty_depth.report.images import color_scales
+from uncertainty_depth.ros.camera_names import arguments_of_camera, check_names
 
 ROOT = Path(__file__).parents[2]
 CONFIG_TYPES = {
@@ -569,3 +571,90 @@ def test_each_of_several_cameras_has_an_rviz_of_its_own_topics(launch):
         assert f"--frame {camera}_optical " in line
         assert f"-t {camera} - RViz " in line
         assert "--params-file " in line, "RViz runs on the nodes' clock"
+
+
+CONSUMERS = sorted((ROOT / "config" / "consumers").glob("*.yaml"))
+OF_CLOUDS = (
+    "nav2_obstacle_layer", "nav2_voxel_layer", "spatio_temporal_voxel_layer", "elevation_mapping",
+)  # fmt: skip
+CLOUD_TYPES = dict.fromkeys(OF_CLOUDS, "sensor_msgs/msg/PointCloud2")
+SCAN_TYPES = {"depth": "sensor_msgs/msg/Image", "depth_camera_info": "sensor_msgs/msg/CameraInfo"}
+
+
+def mappings(content):
+    """Every mapping in the file, the outer ones first."""
+    yield content
+    for value in content.values():
+        if isinstance(value, dict):
+            yield from mappings(value)
+
+
+def named_topics(path):
+    """The topics with their types, of the parameters and of the remaps in the comments."""
+    text = path.read_text()
+    found = {
+        part["topic"]: CLOUD_TYPES[path.stem]
+        for part in mappings(yaml.safe_load(text))
+        if "topic" in part
+    }
+    for consumed, topic in re.findall(r"-r (\S+):=(\S+)", text):
+        found[f"/{topic}"] = SCAN_TYPES[consumed]
+    return found
+
+
+def test_there_is_a_file_for_each_consumer():
+    assert {path.stem for path in CONSUMERS} == {*CLOUD_TYPES, "depthimage_to_laserscan"}
+
+
+def test_every_topic_is_published_with_the_type_that_is_read():
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    from uncertainty_depth.ros.messages import type_name
+    from uncertainty_depth.ros.outputs import DerivedOutputs
+
+    node = FakeNode()
+    DerivedOutputs(node)
+    published = {f"/{topic}": message_type for topic, message_type in node.types.items()}
+    for path in CONSUMERS:
+        topics = named_topics(path)
+        assert topics, path
+        for topic, message_type in topics.items():
+            assert type_name(published[topic]) == message_type, f"{path.name}: {topic}"
+
+
+@pytest.mark.parametrize("path", CONSUMERS, ids=lambda path: path.stem)
+def test_all_points_mark_and_clearing_points_clear(path):
+    """A layer marks with one source, clears with the other, and uses each that it lists."""
+    for layer in mappings(yaml.safe_load(path.read_text())):
+        for name in layer.get("observation_sources", "").split():
+            source = layer[name]
+            expected = "/points" if source["marking"] else "/points/clearing"
+            assert source["topic"] == expected
+            assert source["clearing"] is not source["marking"]
+
+
+def test_elevation_mappings_model_is_the_one_that_confidence_ratio_is_made_for():
+    content = yaml.safe_load(
+        (ROOT / "config" / "consumers" / "elevation_mapping.yaml").read_text()
+    )
+    model = content["input_sources"].popitem()[1]["sensor_processor"]
+    assert [model[f"normal_factor_{letter}"] for letter in "abcde"] == [0.0, 0.0, 0.0, 1.0, 1.0]
+    assert model["lateral_factor"] > 0
+
+
+@pytest.mark.parametrize("text", ["front front", "front re-ar", "1st"])
+def test_what_is_no_namespace_is_refused(text):
+    with pytest.raises(ConfigError, match="expected different names"):
+        check_names(text.split())
+
+
+def test_the_name_stands_in_any_argument_and_reports_are_kept_apart():
+    arguments = {"image": "/{camera}/image_raw", "lidar": "/lidar", "output": "", "model": "demo"}
+    assert arguments_of_camera("rear", arguments) == {
+        "image": "/rear/image_raw",
+        "lidar": "/lidar",
+        "output": "evaluation/rear",
+        "model": "demo",
+    }
+    assert arguments_of_camera("rear", {"output": "day/{camera}"}) == {"output": "day/rear"}
+    with pytest.raises(ConfigError, match=r"expected \{camera\} in it"):
+        arguments_of_camera("rear", {"output": "day"})

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 POLICY = Path(__file__).parents[2] / "config" / "security" / "uncertainty_depth.policy.xml"
 TF = {"/tf", "/tf_static"}
 """Of tf2's listener, which no package index has."""

@@ -6,9 +6,6 @@ It publishes the corrected depth, and an evaluator scores the pixels that `evalu
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from numpy.testing import assert_array_equal
 from rclpy.serialization import deserialize_message, serialize_message
 from rosbags.rosbag2 import Reader

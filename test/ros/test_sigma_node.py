@@ -8,9 +8,6 @@ from itertools import chain, count, pairwise
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-
 from sensor_msgs.msg import Image
 
 from test.ros.conftest import HEIGHT, MS, WIDTH, Robot, header, numbers

@@ -7,7 +7,7 @@ import pytest
 
 from synthetic.config import SynthesisConfig
 from synthetic.source import SyntheticSource
-from test.conftest import save_maps
+from test.conftest import save_maps, summary_of
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import PredictionConfig
@@ -66,3 +66,32 @@ def test_a_predictor_is_given_in_python_what_the_command_gives_it():
     in_python = evaluate(frames, progress=False)
     assert repr(in_python.summary()) == repr(by_command.summary())
     assert any("was given 50 pixels" in note for note in frames.notes)
+
+
+TRUTH_M = np.repeat(np.float32([0.5, 4, 20]), 20).reshape(6, 10)
+ERROR_M = np.repeat(np.float32([1, 0.1, 3]), 20).reshape(6, 10)
+
+
+@pytest.mark.parametrize(
+    ("limits", "scored"),
+    [
+        ([], slice(0, 6)),
+        (["--max-depth", "10"], slice(0, 4)),
+        (["--min-depth", "1"], slice(2, 6)),
+        (["--min-depth", "1", "--max-depth", "10"], slice(2, 4)),
+    ],
+)
+def test_pixels_outside_the_limits_of_a_command_are_in_no_score(limits, scored, tmp_path):
+    save_maps(tmp_path, "0", depth=TRUTH_M + ERROR_M, ground_truth=TRUTH_M)
+    output = tmp_path / "out"
+    assert main(["evaluate", f"predictions:{tmp_path}", *limits, "-o", str(output)]) == 0
+    summary = summary_of(output)
+    assert summary["depth"]["mae"] == pytest.approx(ERROR_M[scored].mean(), rel=1e-5)
+
+
+def test_calibrate_warns_of_a_wrong_geometry_of_a_bag(tmp_path, caplog):
+    bag = tmp_path / "bag"
+    assert main(["convert", "synthetic:worlds=1,frames=12,width=160,height=120", str(bag)]) == 0
+    options = "--dry-run --samples 2 --lidar-to-camera 0 0 25 0.5 -0.5 0.5 0.5"
+    main(["calibrate", "demo", str(bag), *options.split()])
+    assert "lidar_to_camera puts the LiDAR 25 m from the camera" in caplog.text
