@@ -94,20 +94,17 @@ def test_without_noise_every_lidar_point_lies_on_the_surface_the_camera_sees(fur
     rays = (to_world[:3, :3] @ (in_camera / in_camera[2])).astype(np.float32)
     depth = sensors.cast(renderer.scene, to_world[:3, 3].astype(np.float32), rays).t
     error = depth - in_camera[2]
-    assert (
-        np.mean(error > 1e-3) < 5e-4
-    )  # no point floats before the first surface; beams along an edge may be rounded past it
-    assert (
-        np.mean(np.abs(error) < 1e-3) > 0.85
-    )  # the rest is hidden from the camera, which sits lower
+    # no point floats before the first surface; beams along an edge may be rounded past it
+    assert np.mean(error > 1e-3) < 5e-4
+    # the rest is hidden from the camera, which sits lower
+    assert np.mean(np.abs(error) < 1e-3) > 0.85
     assert (error < -0.05).any()
 
 
 def test_lidar_noise_is_along_the_beam_and_as_large_as_it_claims():
     to_world = np.eye(4)
-    ball = render(
-        [Sphere((0.0, 0.0, 0.0), 1.0, GREY, "sphere"), *_box_around(3.0)]
-    )  # from inside the ball, which is then not hit
+    # from inside the ball, which is then not hit
+    ball = render([Sphere((0.0, 0.0, 0.0), 1.0, GREY, "sphere"), *_box_around(3.0)])
     exact, noisy = (sensors.scan(ball, 32, noise, to_world, random(1)) for noise in (0.0, 2.0))
     assert len(exact) == 32 * sensors.TURN
     assert 0.7 * len(exact) < len(noisy) < 0.97 * len(exact)
@@ -131,9 +128,7 @@ def _box_around(distance: float) -> list[Box]:
     ]
 
 
-def test_only_noisy_images_depend_on_the_generator(
-    furnished,
-):
+def test_only_noisy_images_depend_on_the_generator(furnished):
     renderer, base = furnished
     radiance = sensors.CameraView(renderer, CAMERA, base @ sensors.CAMERA_TO_BASE).radiance
     look = sensors.Look.usual(random(9))

@@ -56,12 +56,9 @@ def test_frames_are_what_a_source_promises(frames):
         assert 20 < frame.image.mean() < 235
         assert frame.image.std() > 5
     stamps = [frame.stamp_ns for frame in frames]
+    period_ns = 100_000_000
     assert np.diff(stamps).tolist() == [
-        100_000_000,
-        100_000_000,
-        100_000_000 + PAUSE_NS,
-        100_000_000,
-        100_000_000,
+        *(period_ns, period_ns, period_ns + PAUSE_NS, period_ns, period_ns)
     ]
 
 
@@ -97,9 +94,8 @@ def test_the_bag_holds_the_same_frames_as_the_source(frames, tmp_path):
         differs = ~np.isclose(
             read.ground_truth_m, rendered.ground_truth_m, atol=1e-5, equal_nan=True
         )
-        assert (
-            differs.mean() < 1e-3
-        )  # /tf_static holds quaternions: a point on the border of two pixels may change sides
+        # /tf_static holds quaternions: a point on the border of two pixels may change sides
+        assert differs.mean() < 1e-3
 
 
 def test_a_dense_bag_has_the_exact_depth_as_an_image(tmp_path):

@@ -67,6 +67,10 @@ EVALUATED = "--model no/model --output {tmp}/report"
         ("info synthetic:worlds=1,frames=1 --output {tmp}/plot.jpg", "file that ends in .png"),
         ("calibrate no/model no/such/bag --output {tmp}/report", "no/"),
         (f"evaluate synthetic: {EVALUATED}", "no/model.*neither a folder"),
+        (
+            "evaluate synthetic: --model demo --output {tmp}/report --require ause.rsme<=0.2",
+            "unknown metric 'ause.rsme'.*ause.rmse",
+        ),
     ],
 )
 def test_an_error_is_one_sentence_and_exit_code_1_and_leaves_nothing(

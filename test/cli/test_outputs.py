@@ -65,14 +65,24 @@ def run(command, inputs, tmp_path):
     return run
 
 
+@pytest.fixture
+def refuses(run, tmp_path):
+    """Expect that a command fails with these words, and changes no file."""
+
+    def check(words, output, *sentences):
+        before = content(tmp_path)
+        done = run(words, output)
+        assert done.returncode == 1
+        for sentence in sentences:
+            assert sentence in done.stderr
+        assert content(tmp_path) == before
+
+    return check
+
+
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_folder_of_other_files_is_refused_before_the_work(run, tmp_path, photos, name):
-    before = content(tmp_path)
-    done = run(FOLDERS[name], photos)
-    assert done.returncode == 1
-    assert str(photos) in done.stderr
-    assert "expected " in done.stderr
-    assert content(tmp_path) == before
+def test_a_folder_of_other_files_is_refused_before_the_work(refuses, photos, name):
+    refuses(FOLDERS[name], photos, str(photos), "expected ")
 
 
 @pytest.mark.parametrize("output", ["", ".", "..", "../photos/sub/.."])
@@ -80,14 +90,10 @@ def test_a_folder_of_other_files_is_refused_before_the_work(run, tmp_path, photo
     "name", ["evaluate", "evaluate rendered", "evaluate several", "compare", "predict"]
 )
 def test_the_current_folder_and_those_that_hold_it_are_refused(
-    run, tmp_path, photos, monkeypatch, name, output
+    refuses, photos, monkeypatch, name, output
 ):
     monkeypatch.chdir(photos)
-    before = content(tmp_path)
-    done = run(FOLDERS[name], output)
-    assert done.returncode == 1
-    assert "it is the current folder or holds it" in done.stderr
-    assert content(tmp_path) == before
+    refuses(FOLDERS[name], output, "it is the current folder or holds it")
 
 
 KINDS = ["link", "broken link", "loop", "device", "pipe", "socket", "file"]
@@ -97,7 +103,9 @@ COMMANDS = {name: (words, "out") for name, words in FOLDERS.items()} | FILES
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_links_devices_and_files_are_refused_before_the_work(run, tmp_path, photos, name, kind):
+def test_links_devices_and_files_are_refused_before_the_work(
+    refuses, tmp_path, photos, name, kind
+):
     words, file_name = COMMANDS[name]
     output = tmp_path / file_name
     listener = socket.socket(socket.AF_UNIX)
@@ -114,57 +122,44 @@ def test_links_devices_and_files_are_refused_before_the_work(run, tmp_path, phot
     else:
         targets = {"link": photos, "broken link": tmp_path / "nothing"}
         output.symlink_to(targets.get(kind, output))
-    before = content(tmp_path)
     path = output / file_name if kind.startswith("below") else output
-    done = run(words, path)
+    refuses(words, path, f"cannot write to {path}: ")
     listener.close()
-    assert done.returncode == 1
-    assert f"cannot write to {path}: " in done.stderr
-    assert content(tmp_path) == before
     assert Path("/dev/null").is_char_device()
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_folder_in_a_files_place_is_refused_before_the_work(run, tmp_path, photos, name):
+def test_a_folder_in_a_files_place_is_refused_before_the_work(refuses, tmp_path, name):
     words, file_name = FILES[name]
     output = tmp_path / "folder" / file_name
     output.mkdir(parents=True)
-    before = content(tmp_path)
-    done = run(words, output)
-    assert done.returncode == 1
-    assert f"cannot write to {output}: it is a f" in done.stderr
-    assert content(tmp_path) == before
+    refuses(words, output, f"cannot write to {output}: it is a f")
 
 
-def test_an_input_is_never_the_output(run, tmp_path):
-    before = content(tmp_path)
-    for words in ("merge {report} --overwrite -o", "compare {report} {report} -o"):
-        done = run(words, tmp_path / "report")
-        assert done.returncode == 1
-        assert "it is an input" in done.stderr
-    done = run("evaluate {photo} --model demo -o {new} --junit", tmp_path / "photo.jpg")
-    assert done.returncode == 1
-    assert "it is an input" in done.stderr
-    assert content(tmp_path) == before
+@pytest.mark.parametrize(
+    ("words", "output", "sentence"),
+    [
+        ("merge {report} --overwrite -o", "report", "it is an input"),
+        ("compare {report} {report} -o", "report", "it is an input"),
+        ("evaluate {photo} --model demo -o {new} --junit", "photo.jpg", "it is an input"),
+        ("evaluate predictions:{maps} -o {new} --write-bag", "new", "two outputs are "),
+        ("evaluate predictions:{maps} -o {new}/../new --junit", "new", "two outputs are "),
+        ("evaluate predictions:{maps} -o {out} --write-bag {new} --junit", "new", "two outputs"),
+        ("evaluate predictions:{maps} -o {new} --junit", "new/summary.json", "two outputs are "),
+        ("merge {report} -o {new} --junit", "new", "two outputs are "),
+        ("predict {photo} {maps}/photo.png --model demo -o", "out", "2 images are called photo"),
+    ],
+)
+def test_no_output_is_an_input_or_another_output(refuses, tmp_path, words, output, sentence):
+    refuses(words, tmp_path / output, sentence)
 
 
-def test_a_map_is_never_written_onto_an_image(run, tmp_path):
+def test_a_map_is_never_written_onto_an_image(run, refuses, tmp_path):
     """Not even in a folder of maps, where the image has the name of one of ours."""
     assert run("predict {photo} --model demo -o", tmp_path / "out").returncode == 0
     (tmp_path / "out" / "photo.png").write_bytes((tmp_path / "photo.jpg").read_bytes())
-    before = content(tmp_path)
-    words = "predict {new}/../out/photo_plot.png {new}/../out/photo.png --model demo -o"
-    (tmp_path / "new").mkdir()
-    done = run(words, tmp_path / "out")
-    assert done.returncode == 1
-    assert "it holds the input photo_plot.png" in done.stderr
-    assert content(tmp_path) == before
-
-
-def test_two_images_of_one_name_would_have_the_same_maps(run, tmp_path):
-    done = run("predict {photo} {maps}/photo.png --model demo -o", tmp_path / "out")
-    assert done.returncode == 1
-    assert "2 images are called photo" in done.stderr
+    words = "predict {out}/photo_plot.png {out}/photo.png --model demo -o"
+    refuses(words, tmp_path / "out", "it holds the input photo_plot.png")
 
 
 def test_what_we_wrote_is_replaced_and_said(run, tmp_path, caplog):
@@ -178,31 +173,6 @@ def test_what_we_wrote_is_replaced_and_said(run, tmp_path, caplog):
             assert done.returncode in (0, 3), done.stderr
             said = [text for text in caplog.messages if str(output) in text and "repl" in text]
             assert bool(said) == bool(message)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "evaluate predictions:{maps} -o {new} --write-bag",
-        "evaluate predictions:{maps} -o {new}/../new --junit",
-        "evaluate predictions:{maps} -o {out} --write-bag {new} --junit",
-        "merge {report} -o {new} --junit",
-    ],
-)
-def test_two_outputs_are_never_the_same(run, tmp_path, words):
-    before = content(tmp_path)
-    done = run(words, tmp_path / "new")
-    assert done.returncode == 1
-    assert "two outputs are " in done.stderr
-    assert content(tmp_path) == before
-
-
-def test_a_junit_file_is_no_file_of_the_report(run, tmp_path):
-    before = content(tmp_path)
-    done = run("evaluate predictions:{maps} -o {new} --junit", tmp_path / "new" / "summary.json")
-    assert done.returncode == 1
-    assert "two outputs are " in done.stderr
-    assert content(tmp_path) == before
 
 
 def test_a_report_of_an_earlier_version_is_refused_and_stays(command, tmp_path):

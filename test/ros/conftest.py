@@ -240,6 +240,12 @@ class Graph:
             SetParametersAtomically, f"{node_name}/set_parameters_atomically", request
         ).result
 
+    def refuses(self, node_name, reason, **values):
+        """Expect that a node does not take these parameters, and says why."""
+        result = self.set_parameters(node_name, **values)
+        assert not result.successful
+        assert reason in result.reason
+
     @staticmethod
     def until(condition, what, seconds=DEADLINE_S):
         """Wait for discovery, of which the middleware sends no event."""

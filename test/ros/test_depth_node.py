@@ -207,9 +207,7 @@ def test_a_change_that_cannot_be_made_changes_nothing(graph, start_depth):
         ({"samples": 3, "model": "other"}, fixed.format("model")),
         ({"samples": 3, "lidar_to_camera": [0.0] * 6 + [1.0]}, fixed.format("lidar_to_camera")),
     ):
-        refused = graph.set_parameters(NODE, **values)
-        assert not refused.successful
-        assert reason in refused.reason
+        graph.refuses(NODE, reason, **values)
         assert node.config == FakePredictor.newest.config == before
 
 

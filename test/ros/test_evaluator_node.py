@@ -325,9 +325,7 @@ def test_a_run_lasts_from_activation_to_deactivation_which_writes_its_report(
     driver.predict(300)
     driver.wait_until_waiting()
 
-    refused = graph.set_parameters(NODE, max_depth=50.0)
-    assert not refused.successful
-    assert "deactivate" in refused.reason
+    graph.refuses(NODE, "deactivate", max_depth=50.0)
     assert enable(graph, False) == (True, "inactive")
     unpaired = {"no_lidar_within_max_time_difference": 1}
     assert summary_of(first)["frames"] == {"read": 3, "evaluated": 2, "skipped": unpaired}

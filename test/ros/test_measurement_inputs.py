@@ -81,7 +81,7 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, with_lid
     assert given.any()
     assert is_scored.any()
     assert not (given & is_scored).any()
-    assert not graph.set_parameters("/depth_node", held_out_fraction=0.0).successful
+    graph.refuses("/depth_node", "held_out_fraction is fixed", held_out_fraction=0.0)
 
 
 def test_what_cannot_measure_leaves_the_image_alone_for_a_counted_reason(with_lidar, robot, make):
@@ -140,9 +140,7 @@ def test_images_wait_no_more_once_no_depth_comes_with_them(start_beside):
 
 def test_a_followed_scale_beside_measurements_is_refused_while_the_node_runs(start_beside, graph):
     start_beside(measurements="depth")
-    result = graph.set_parameters("/depth_node", use_depth_scale=True)
-    assert not result.successful
-    assert "which correct the scale too" in result.reason
+    graph.refuses("/depth_node", "which correct the scale too", use_depth_scale=True)
 
 
 def test_random_pixels_of_the_ground_truth_are_not_for_a_robot(graph, start_depth):

@@ -165,9 +165,7 @@ def test_another_map_is_taken_at_the_next_activation(graph, robot, map_path, tmp
     models = robot.heard("depth/model")
     SavedMap(MAP, "confidence_0_1", "depth", "gaussian").write(tmp_path / "other.json")
     other = {"sigma_map": str(tmp_path / "other.json")}
-    refused = graph.set_parameters("/sigma_node", **other)
-    assert not refused.successful
-    assert "sigma_map is fixed while the node is active" in refused.reason
+    graph.refuses("/sigma_node", "sigma_map is fixed while the node is active", **other)
     node.trigger_deactivate()
     assert graph.set_parameters("/sigma_node", sigma_map=str(tmp_path / "none.json")).successful
     node.trigger_activate()
