@@ -64,7 +64,7 @@ def wall(index: int, known_share: float = 0.1) -> Frame:
 def scored(
     index: int, truth: np.ndarray, depth: np.ndarray, sigma: np.ndarray, **parts: object
 ) -> Frame:
-    """Return a frame of ground truth and prediction, metres, and of other parts."""
+    """Return a frame with ground truth and prediction, metres, and other parts."""
     made = DepthPrediction(depth, sigma)
     return Frame(index, str(index), ground_truth_m=truth, prediction=made, **parts)
 
@@ -78,7 +78,7 @@ def refused(reason: str, sentence: str | None = None) -> Iterator[pytest.Excepti
 
 
 def save_maps(folder: Path, name: str, **maps: np.ndarray) -> None:
-    """Add maps of one frame to folders of recorded predictions."""
+    """Add one frame's maps to folders of recorded predictions."""
     for kind, values in maps.items():
         (folder / kind).mkdir(parents=True, exist_ok=True)
         np.save(folder / kind / f"{name}.npy", values)
@@ -98,7 +98,7 @@ def evaluated(folder: Path, *arguments: object) -> dict[str, Any]:
 
 
 def frame_lines(evaluation: Evaluation) -> list[str]:
-    """Return the lines of frames.csv of an evaluation that is going on."""
+    """Return the lines of frames.csv while the evaluation goes on."""
     rows = evaluation.table.saved().folder / "frames.csv"
     return rows.read_text(encoding="utf-8").splitlines()
 
@@ -204,7 +204,7 @@ def drawing() -> Callable[[], AbstractContextManager[None]]:
 def plots_without_pixels(
     drawing: Callable[[], AbstractContextManager[None]], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Make the figures of reports, and do not draw them; LiDAR on an image is none of them."""
+    """Make a report's figures without drawing them; LiDAR on an image is still drawn."""
     from uncertainty_depth.report import plots
 
     monkeypatch.setattr(plots, "encoded", lambda *_: b"")

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The commands in the order of a user: bag, model, report, bag of predictions, images."""
+"""The commands as a user types them: bag, model, report, recorded predictions, images."""
 
 import shutil
 

@@ -101,7 +101,7 @@ def test_every_import_is_declared():
 
 
 def modules() -> dict[str, Path]:
-    """Return the file of every module of the package, by dotted name."""
+    """Return every module's file, by dotted name."""
     paths = {path.relative_to(ROOT).with_suffix(""): path for path in PACKAGE.rglob("*.py")}
     return {".".join(name.parts).removesuffix(".__init__"): path for name, path in paths.items()}
 

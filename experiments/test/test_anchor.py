@@ -10,11 +10,14 @@ from experiments.anchor_methods import (
     DROPOUTS,
     METHOD_TITLES,
     Settings,
+    adversarial_examples,
     make_network,
     penalty,
     predict,
+    with_adversarial_examples,
 )
 from experiments.anchor_problems import PROBLEMS, bayesian_linear_regression
+from experiments.stacked import StackedMLP
 
 TINY = Settings(members=3, passes=5, epochs=2)
 
@@ -151,6 +154,46 @@ def test_a_bootstrap_drawn_once_leaves_points_out_for_good():
         predictions = predict(method, settings, x, y, 1.0, x, epochs=150, width=8.0)
         spread[method] = predictions.std(1).mean()
     assert spread["once"] > 2 * spread["bootstrap"]
+
+
+def squared_error(network, inputs, targets):
+    return (network(inputs) - targets).square().mean((1, 2))
+
+
+def examples(members=1):
+    return (
+        StackedMLP(members, (2, 16, 1)),
+        torch.randn(members, 32, 2),
+        torch.randn(members, 32, 1),
+    )
+
+
+def test_each_coordinate_moves_by_its_step_up_its_own_members_loss():
+    """Goodfellow's fast gradient sign method, with the gradient of one member at a time."""
+    network, x, y = examples(3)
+    step = torch.tensor([0.1, 0.2])
+    moved = adversarial_examples(network, squared_error, x, y, step)
+    for member in range(3):
+        inputs = x.clone().requires_grad_()
+        squared_error(network, inputs, y)[member].backward()
+        expected = x + step * inputs.grad.sign()
+        torch.testing.assert_close(moved[member], expected[member].detach())
+
+
+def test_the_networks_gradients_stay_untouched():
+    network, x, y = examples()
+    adversarial_examples(network, squared_error, x, y, 0.1)
+    assert all(parameter.grad is None for parameter in network.parameters())
+    assert not x.requires_grad
+
+
+def test_the_joint_objective_is_the_mean_of_both():
+    network, x, y = examples(2)
+    moved = adversarial_examples(network, squared_error, x, y, 0.1)
+    expected = (squared_error(network, x, y) + squared_error(network, moved, y)) / 2
+    torch.testing.assert_close(
+        with_adversarial_examples(squared_error, 0.1)(network, x, y), expected
+    )
 
 
 @pytest.mark.parametrize("method", ["bernoulli", "adversarial", "bootstrap", "once"])

@@ -15,7 +15,7 @@ RAYS = CAMERA.rays().reshape(-1, 3) @ sensors.CAMERA_TO_BASE[:3, :3].T
 
 
 def wall(distance_m: float) -> np.ndarray:
-    """Return the depth of each pixel of a floor with a wall across it, (P,)."""
+    """Return each pixel's depth on a floor with a wall across it, (P,)."""
     with np.errstate(divide="ignore"):
         floor = np.where(RAYS[:, 2] < 0, -sensors.CAMERA_HEIGHT / RAYS[:, 2], np.inf)
     return np.minimum(floor, distance_m / RAYS[:, 0])
@@ -120,7 +120,7 @@ def test_curves_count_danger_and_waste_and_find_the_safe_margin():
 def test_a_size_chosen_on_the_other_worlds_may_fail_in_this_one():
     curve = free_space.curves(frames_of([[1.02] * 200, *[[0.0] * 200] * 4]))["constant"]
     dangerous, given_away_m = curve.chosen_elsewhere(0.02)
-    assert dangerous == pytest.approx(0.2)  # of all frames, those of the world that is unlike
+    assert dangerous == pytest.approx(0.2)  # the frames of the world that is unlike the others
     assert given_away_m == pytest.approx(0.8 * 0.85)  # which the four others are careful for
 
 

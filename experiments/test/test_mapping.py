@@ -44,7 +44,7 @@ def test_a_height_map_holds_the_height_of_what_stands_there():
     seen = np.isfinite(values)
     assert set(np.flatnonzero(seen.any(axis=1))) == {20}  # the wall's row of cells
     assert np.nanmax(values) < AREA.height_m
-    assert np.nanmedian(values) > 1.0  # the upper part of what was seen of the wall
+    assert np.nanmedian(values) > 1.0  # the upper part of the wall
 
 
 def test_a_distance_grid_is_zero_at_the_surface():

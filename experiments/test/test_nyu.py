@@ -97,7 +97,7 @@ def test_numbers_are_those_of_evaluate_on_the_same_folder(finished, nyu_like, na
 
 
 def summary_of(value, baseline=0.5, constant=None):
-    """Every metric of the method is `value`, of the baselines `baseline`, of constant another."""
+    """Give every metric `value`, but `baseline` or `constant` for the baselines."""
 
     def metrics(number):
         single = [*nyu_tables.SIZED.values(), *nyu_tables.N_MERCI.values(), "spearman"]

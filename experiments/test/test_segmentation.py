@@ -51,7 +51,7 @@ def camvid_like(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def small_run(camvid_like: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the output of a run of three members and a network of MC-dropout."""
+    """Run three members and one network with MC-dropout; return the output folder."""
     output = tmp_path_factory.mktemp("segmentation")
     segmentation.compare(output, 3, SETTINGS, camvid_like.parent)
     return output

@@ -116,7 +116,7 @@ def test_a_dense_bag_has_the_exact_depth_as_an_image(tmp_path):
 
 
 def sha256(array: np.ndarray) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of an array's bytes."""
+    """Return the SHA-256 of an array's bytes: its first 16 hexadecimal digits."""
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
 
 

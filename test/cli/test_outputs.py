@@ -155,7 +155,7 @@ def test_no_output_is_an_input_or_another_output(refuses, tmp_path, words, outpu
 
 
 def test_a_map_is_never_written_onto_an_image(run, refuses, tmp_path):
-    """Not even in a folder of maps, where the image has the name of one of ours."""
+    """Not even among our own maps, where the image has a map's name."""
     assert run("predict {photo} --model demo -o", tmp_path / "out").returncode == 0
     (tmp_path / "out" / "photo.png").write_bytes((tmp_path / "photo.jpg").read_bytes())
     words = "predict {out}/photo_plot.png {out}/photo.png --model demo -o"

@@ -24,7 +24,7 @@ MAPS = ("image", "depth", "sigma", "error")
 
 
 def rows_of(path: Path) -> Counter[str]:
-    """Return the number of rows of each entity in a file."""
+    """Count each entity's rows in a file."""
     command = [sys.executable, "-m", "rerun", "rrd", "print", "-vvv", str(path)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows: Counter[str] = Counter()

@@ -492,7 +492,7 @@ def dropped(node):
 
 
 def facts(array):
-    """The values of the one status of a DiagnosticArray."""
+    """The values of a DiagnosticArray's only status."""
     return {item.key: item.value for item in array.status[0].values}
 
 
@@ -502,7 +502,7 @@ def numbers(array):
 
 
 def type_of(topic):
-    """The message type of a topic, and whether it is latched: by the end of its name."""
+    """A topic's message type, and whether it is latched, by the end of its name."""
     from diagnostic_msgs.msg import DiagnosticArray
     from rcl_interfaces.msg import Log
     from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
@@ -757,7 +757,7 @@ def interfaces():
 
     classes = (depth_node.DepthNode, evaluator_node.EvaluatorNode, sigma_node.SigmaNode, EmptyNode)
     found = {name: ({}, {}, {}) for name in RUNS}
-    domain, lock = lock_domain()  # of its own: nodes of the same names may outlive their tests
+    domain, lock = lock_domain()  # a separate one: nodes with these names may outlive their tests
     graph = Graph(domain)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(depth_node, "load_predictor", CompletingPredictor)

@@ -184,7 +184,7 @@ def test_bad_images_are_counted_by_reason_and_the_next_one_works(graph, start_de
 
 
 def test_the_gate_and_the_interval_change_at_run_time(graph, start_depth, robot):
-    """Sigma is a tenth of depth: at 4 m the gate of 15 % is passed, one of 5 % is not."""
+    """Sigma is 10 % of depth: it passes the gate at 15 %, and fails it at 5 %."""
     start_depth()
     confident, upper = (robot.heard(f"depth/{name}/image_rect") for name in ("confident", "upper"))
     robot.image(1)

@@ -94,7 +94,7 @@ def running(graph, start):
 
 
 def expected(make, frames):
-    """Return the metrics of the last frame and of all, by the offline evaluation."""
+    """Return what the offline evaluation says about the last frame, and about all."""
     camera = camera_from_info(make.camera_info(0))
     cloud = make.points_on_plane().astype(np.float32)
     truth = ground_truth_from_cloud(cloud, np.eye(4), camera)
@@ -603,7 +603,7 @@ def test_nodes_of_one_name_are_told(graph, robot):
 
 
 def test_two_networks_on_one_topic_are_told(graph, robot):
-    """Each map has the other's stamp: depth of one was scored with sigma of the other."""
+    """Their maps have the same stamps: one's depth was scored with the other's sigma."""
     graph.start(EvaluatorNode, lidar_to_camera=POSE)
     for _ in range(2):
         graph.publisher(Image, "depth/image_rect")

@@ -57,7 +57,7 @@ def test_reliability_follows_the_publishers(graph, make):
     graph.until(lambda: reliable.get_subscription_count() == 1, "the reliable subscription")
     reliable.publish(make.image(1, red()))
     graph.until(lambda: node.input.received == 2, "the image of a reliable camera")
-    # of a dump of the parameters the next start would take them for the user's will
+    # a start from dumped parameters would take them for the user's will
     assert node.get_parameters_by_prefix("qos_overrides") == {}
 
 

@@ -82,7 +82,7 @@ def bag(tmp_path_factory, request):
 
 
 def offline_and_live(bag, source_config, node_config):
-    """Return the evaluation of a bag, that of its messages one by one, and both interpreters."""
+    """Evaluate a bag, and its messages one by one; return the offline and the live result."""
     meaning = PredictionConfig(
         confidence_type=node_config.confidence_type,
         depth_type=node_config.depth_type,

@@ -2,7 +2,6 @@
 """Live messages: each prediction is scored or counted with its reason, as from its bag."""
 
 import csv
-import random
 import tracemalloc
 from dataclasses import replace
 
@@ -19,7 +18,6 @@ from uncertainty_depth.core.records import Frame, SampleRange
 from uncertainty_depth.frames.messages.camera_info import rectifier_from_info
 from uncertainty_depth.frames.messages.decoding import frame_name
 from uncertainty_depth.frames.transforms import FixedExtrinsics
-from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.verdict import judge
 from uncertainty_depth.ros.live_scores import MAX_LATE, LiveFrame, LiveScores
@@ -108,31 +106,6 @@ def test_a_frame_waits_for_the_description_that_says_what_was_held_out(make):
     robot = Robot(make, published={"depth/model"})
     assert robot.frame(100) == []
     assert robot.finish()["evaluated"] == 1, "it never came"
-
-
-def test_arrival_order_of_streams_does_not_matter(make):
-    stamps = [100 * index for index in range(1, 9)]
-    summaries = []
-    for seed in range(4):
-        robot = Robot(make)
-        streams = [
-            [("depth", stamp) for stamp in stamps],
-            [("uncertainty", stamp) for stamp in stamps],
-            [("lidar", stamp) for stamp in stamps],
-        ]
-        shuffler = random.Random(seed)
-        while any(streams):
-            topic, stamp = shuffler.choice([stream for stream in streams if stream]).pop(0)
-            if topic == "lidar":
-                robot.scan(stamp + 20, make.points_on_plane(seed=stamp))
-            else:
-                robot.map(topic, stamp, seed=stamp)
-        robot.finish()
-        summary = flatten(robot.run.evaluation.summary())
-        summaries.append({key: value for key, value in summary.items() if type(value) is not str})
-    assert summaries[0]["frames.evaluated"] == 8
-    for summary in summaries[1:]:
-        assert summary == pytest.approx(summaries[0], rel=1e-9, nan_ok=True)
 
 
 def clearing_cloud(robot):

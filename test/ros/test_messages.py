@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Cameras to camera infos: sent as they came, or as those of what was cut out of the image."""
+"""Cameras to camera infos: sent as they came, or cropped as the image was."""
 
 import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message

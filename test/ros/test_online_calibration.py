@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Both nodes over real topics: the loop of sigma, and the samples of a frame."""
+"""Both nodes over real topics: the loop that corrects sigma, and the samples per frame."""
 
 import json
 from functools import partial
@@ -47,7 +47,7 @@ UNFAMILIARITY = 2.5
 FACTOR = ERROR_M / (1.96 * OWN_SIGMA_M)
 ESTIMATES = "uncertainty/calibration"
 WRONG = [np.full((HEIGHT, WIDTH), value, np.float32) for value in (4 + ERROR_M, OWN_SIGMA_M)]
-"""Half a metre too deep everywhere, with a sigma of a tenth of a metre."""
+"""0.5 m too deep everywhere, with a sigma of 0.1 m."""
 
 
 class OverconfidentPredictor(FakePredictor):
@@ -116,13 +116,13 @@ class Camera(Robot):
                 break
         assert sigma == pytest.approx(OWN_SIGMA_M * FACTOR, rel=0.15)
         self.told(lambda values: values.get("calibration") == "online")
-        self.cloud(time_s)  # of a corrected frame: the estimate is still of the node's own sigma
+        self.cloud(time_s)  # the frame is corrected, the estimate still about the node's own sigma
         assert self.estimate_of(time_s) == pytest.approx(FACTOR, rel=0.15)
         return time_s, sigma, info
 
 
 class DepthCamera(Camera):
-    """Sends the depth and the sigma of a camera instead, both of which are as wrong."""
+    """Sends a camera's depth and sigma instead, both as wrong."""
 
     of_node = Camera.of_node[:3]
 

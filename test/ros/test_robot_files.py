@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The files of a robot: of launch, parameters, RViz, and of what consumes its topics."""
+"""A robot's files: for launch, parameters, RViz, and those who consume its topics."""
 
 import importlib.util
 import json
@@ -590,7 +590,7 @@ def mappings(content):
 
 
 def named_topics(path):
-    """The topics with their types, of the parameters and of the remaps in the comments."""
+    """The topics in the parameters and in the commented remaps, with their types."""
     text = path.read_text()
     found = {
         part["topic"]: CLOUD_TYPES[path.stem]

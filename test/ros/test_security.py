@@ -28,7 +28,7 @@ QUALIFIERS = ("publish", "subscribe", "reply")
 
 
 def full_name(expression, node):
-    """Return a name of the policy as sros2 makes it one of DDS: only ~ is replaced."""
+    """Return the DDS name that sros2 makes from a name in the policy: only ~ is replaced."""
     if expression.startswith("~"):
         return f"/{node}{expression[1:]}"
     return f"/{expression}"

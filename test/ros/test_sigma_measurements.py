@@ -113,7 +113,7 @@ def tf2(monkeypatch):
 
 
 def frames_of(bag):
-    """The messages of each frame of a bag, as ROS has them, by the sigma node's topics."""
+    """A bag's messages frame by frame, as ROS has them, with the sigma node's topics."""
     found = [[] for _ in range(FRAMES)]
     with Reader(bag) as reader:
         for connection, _, data in reader.messages():
@@ -139,7 +139,7 @@ def start(graph, measurements, **parameters):
 
 
 def drive(robot, node, bag, measurements):
-    """Send a bag's frames one by one, and return the inboxes of what the node makes of them."""
+    """Send a bag's frames one by one, and return the inboxes for the node's outputs."""
     heard = {topic: robot.heard(topic) for topic in OUTPUTS}
     measured = {KINDS[kind] for kind in measurements.split(",")}
     received = node.health.counts

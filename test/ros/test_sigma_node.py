@@ -34,7 +34,7 @@ def map_path(tmp_path_factory):
 
 
 def maps():
-    """Depth of a stereo camera in millimetres, and a confidence of one byte, 0 = certain."""
+    """A stereo camera's depth in millimetres, and its confidence in bytes, 0 = certain."""
     random = np.random.default_rng(0)
     depth = random.uniform(1000, 5000, (HEIGHT, WIDTH)).astype(np.uint16)
     depth[0] = 0  # no value
@@ -99,7 +99,7 @@ def test_a_confidence_becomes_metres_and_points(graph, camera, map_path):
 
 
 def constant_head():
-    """With weights of 0, the head's last bias is the error of the log depth everywhere."""
+    """Its weights are 0, so its last bias is the log depth's error everywhere."""
     shapes = list(pairwise(LAYERS))
     return DepthHead(
         np.zeros(LAYERS[0], np.float32),

@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A mask takes part of the image out of every score, and of no prediction."""
+"""A mask takes part of the image out of every score, and changes no prediction."""
 
 import json
 

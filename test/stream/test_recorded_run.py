@@ -1,5 +1,5 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""A recorded run of the depth node keeps what it knew of its images, as live scores do."""
+"""A recorded run keeps what the depth node knew about its images, as live scores do."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_a_recorded_run_has_the_unfamiliarity_of_its_images(infos_late, tmp_path
     bag = recorded(tmp_path, infos_late, {"familiar_places": [0.3, 0.6]})
     assert main(["evaluate", str(bag), *OF_ROBOT, "-o", str(tmp_path / "out")]) == 0
     summary = summary_of(tmp_path / "out")
-    # A measured pixel of the first row, and its neighbours, of each of the frames.
+    # Without a measured pixel in the first row, and its neighbours, in each frame.
     assert summary["pixels"] == len(VALUES) * (TRUTH_M.size - 6)
     assert summary["unfamiliarity"]["frames"] == 3
     assert summary["unfamiliarity"]["mean"] == pytest.approx(np.mean([0.5, 1.5, 2.0]))

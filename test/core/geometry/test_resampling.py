@@ -10,7 +10,7 @@ SIZES = st.integers(1, 23)
 
 
 def naive(depth: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Return the depth of the known pixel nearest to the centre of each cell.
+    """Return for each cell the depth of the known pixel nearest to its centre.
 
     Only pixels that hold the centre or are centred in the cell count; ties go to the upper left.
     """
