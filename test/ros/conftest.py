@@ -31,7 +31,7 @@ POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 NODE_COMMAND = "import sys; from uncertainty_depth.ros.main import {0}; sys.exit({0}())"
 
 
-WITHOUT_ROS = ("command_line", "robot_files", "sigma_messages", "worker")
+WITHOUT_ROS = ("command_line", "robot_files", "worker")
 """Files of tests that need no ROS, at least in part."""
 
 
