@@ -78,15 +78,15 @@ def header_with(**changes):
     return state_with(**{"header.npy": damage})
 
 
-def extremes_with(value):
-    """Damage: another value in place of the blocks' extremes."""
+def exponent_with(value):
+    """Damage: another value in place of the blocks' exponent."""
 
     def damage(data):
         table = np.load(io.BytesIO(data))
-        table[...] = np.reshape(value, (-1, 1))
+        table["ratio_exponent"] = value
         return npy(table)
 
-    return state_with(**{"blocks/extremes.npy": damage})
+    return state_with(**{"blocks.npy": damage})
 
 
 def npy(array):
@@ -161,7 +161,7 @@ FAULTS = [
     (STATE, state_with(**{"frame_keys.npy": b"\x93NUMPY\x01\x00\xff\xff{"}), "not a complete"),
     (STATE, state_with(**{"frame_keys.npy": bytes(10**8)}), "not a complete state"),
     *(
-        (STATE, extremes_with(value), "expected one whole number")
+        (STATE, exponent_with(value), "expected one whole number")
         for value in (1e300, np.nan, np.inf, 0.5, np.arange(8))
     ),
 ]

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from uncertainty_depth.core import atomic
 from uncertainty_depth.core.errors import UncertaintyDepthError, first_line
@@ -215,7 +215,7 @@ class Expected:
         max_rows: the first axis's maximum length; None for an array with exactly `shape`.
     """
 
-    dtype: type
+    dtype: DTypeLike
     shape: tuple[int, ...] = ()
     max_rows: int | None = None
 

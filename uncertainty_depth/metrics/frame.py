@@ -63,9 +63,9 @@ from uncertainty_depth.metrics.state import (
     RATIO,
     SIGMA,
     SIGMA_NAMES,
+    SUMS,
     TRUTH,
     Block,
-    by_kind,
     empty_block,
 )
 
@@ -189,8 +189,8 @@ def frame_block(pixels: ScoredPixels, ratio_exponent: float = -math.inf) -> Bloc
         log = np.log(truth)
         values = {"log_truth": log, "squared_log_truth": log * log, "error": error, **covered}
         _add_by(block, "cell", cells, values)
-    sums = by_kind(block)["sums"]
-    np.minimum(sums, LARGEST_SUM, out=sums)
+    for name in SUMS:
+        np.minimum(block[name], LARGEST_SUM, out=block[name])
     return block
 
 

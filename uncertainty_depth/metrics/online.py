@@ -24,15 +24,7 @@ from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.frame import ScoredPixels, frame_block
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.registry import flat_values, nested
-from uncertainty_depth.metrics.state import (
-    BLOCK,
-    SIZES,
-    Block,
-    Blocks,
-    Sums,
-    by_kind,
-    check_exponents,
-)
+from uncertainty_depth.metrics.state import Block, Blocks, Sums, check_exponents
 
 HEAP_RESERVE_BYTES = 24 << 20
 """glibc returns freed memory beyond twice the largest block it was ever asked to free. It would
@@ -226,8 +218,7 @@ class OnlineMetrics:
 
     def arrays(self) -> dict[str, NDArray]:
         """Return the state as named arrays."""
-        tables = by_kind(self.blocks.table())
-        return {f"blocks/{name}": np.ascontiguousarray(table) for name, table in tables.items()}
+        return {"blocks": self.blocks.table()}
 
     @classmethod
     def from_arrays(
@@ -235,12 +226,7 @@ class OnlineMetrics:
     ) -> OnlineMetrics:
         """Return the metrics from `header` and `arrays`; raise as JSON's readers if damaged."""
         metrics = cls(from_mapping(EvaluationConfig, header["config"]))
-        saved = {name: arrays[f"blocks/{name}"] for name in SIZES}
-        if len({len(table) for table in saved.values()}) != 1:
-            raise ValueError("the tables are of different numbers of blocks")
-        blocks = np.zeros(len(saved["sums"]), BLOCK)
-        for name, table in by_kind(blocks).items():
-            table[...] = saved[name]
+        blocks = arrays["blocks"]
         check_exponents(blocks)
         per_block = int(header["frames_per_block"])
         in_last = int(header["frames_in_last_block"])

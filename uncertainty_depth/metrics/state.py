@@ -109,7 +109,13 @@ _BY_DISTANCE = (
 _BY_CELL = ("pixels", "log_truth", "squared_log_truth", "error", "covered", "covered_laplace")
 _AREAS = (len(SIGMA_NAMES), len(POGGI.errors))
 _CURVE = (len(POGGI.errors), len(POGGI.fractions[PLOTTED_FRACTIONS]))
-_METRIC_SUMS: dict[str, tuple[int, ...]] = {
+_PLOT_SUMS: dict[str, tuple[int, ...]] = {
+    "removal": (2, *_CURVE),  # of the predicted sigma and of depth
+    "oracle": _CURVE,
+    **{f"cell.{name}": (BLOCK_CELLS,) for name in _BY_CELL},
+}
+"""Used by plots and verdict alone; not saved for single frames."""
+SUMS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(_SCALARS, ()),
     "crps": (len(DISTRIBUTION_NAMES),),
     "excess": (len(DISTRIBUTION_NAMES),),
@@ -123,14 +129,8 @@ _METRIC_SUMS: dict[str, tuple[int, ...]] = {
     "by_sigma.squared_sigma": (SIGMA.number,),
     "by_depth_ratio.error": (DEPTH_RATIO_SUMS.number,),
     "by_depth_ratio.depth": (DEPTH_RATIO_SUMS.number,),
+    **_PLOT_SUMS,
 }
-"""Sums that metrics are computed from, saved for each frame."""
-_OTHER_SUMS: dict[str, tuple[int, ...]] = {
-    "removal": (2, *_CURVE),  # of the predicted sigma and of depth
-    "oracle": _CURVE,
-    **{f"cell.{name}": (BLOCK_CELLS,) for name in _BY_CELL},
-}
-"""Used by plots and verdict alone; not saved for single frames."""
 _COUNTS: dict[str, tuple[int, ...]] = {
     "covered": (len(DISTRIBUTION_NAMES), len(CONFIDENCE_LEVELS)),
     "errors": (ERROR.number,),
@@ -158,38 +158,20 @@ Block: TypeAlias = NDArray[np.void]
 """The sums over some frames: a `BLOCK`, without dimension. Its parts are written in place."""
 BLOCK = np.dtype(
     [
-        *((name, np.float64, shape) for name, shape in {**_METRIC_SUMS, **_OTHER_SUMS}.items()),
+        *((name, np.float64, shape) for name, shape in SUMS.items()),
         *((name, np.float64) for name in EXTREMES),
         *((name, np.int32, shape) for name, shape in _COUNTS.items()),
     ],
     align=True,
 )
-_FIRST_BYTE = {name: place[1] for name, place in (BLOCK.fields or {}).items()}
-_EXTREMES_AT = _FIRST_BYTE[EXTREMES[0]]
-_COUNTS_AT = _FIRST_BYTE[next(iter(_COUNTS))]
-_KINDS: dict[str, tuple[type, int, int]] = {
-    "sums": (np.float64, 0, _EXTREMES_AT),
-    "extremes": (np.float64, _EXTREMES_AT, _COUNTS_AT),
-    "counts": (np.int32, _COUNTS_AT, BLOCK.itemsize),
-}
-"""Type, first and last byte of the numbers that are combined alike."""
-
-
-def by_kind(blocks: NDArray[np.void]) -> dict[str, NDArray]:
-    """Return views of contiguous blocks as a table for each kind of number, a row a block."""
-    content = blocks.reshape(-1).view(np.uint8).reshape(blocks.size, BLOCK.itemsize)
-    return {name: content[:, first:end].view(kind) for name, (kind, first, end) in _KINDS.items()}
-
-
-_EMPTY = np.zeros((), BLOCK)
-by_kind(_EMPTY)["extremes"][...] = -math.inf
-SIZES = {name: (table.dtype.type, table.shape[1]) for name, table in by_kind(_EMPTY).items()}
-"""Type and count for each kind of number in a block."""
 
 
 def empty_block() -> Block:
     """Return a block without frames."""
-    return _EMPTY.copy()
+    block = np.zeros((), BLOCK)
+    for name in EXTREMES:
+        block[name] = -math.inf
+    return block
 
 
 def rescaled(block: Block, exponent: float) -> Block:
@@ -209,9 +191,8 @@ def rescaled(block: Block, exponent: float) -> Block:
 
 def add(block: Block, other: Block) -> None:
     """Add the frames in another block by the same exponent, which does not change."""
-    theirs = by_kind(other)
-    for kind, mine in by_kind(block).items():
-        (np.maximum if kind == "extremes" else np.add)(mine, theirs[kind], out=mine)
+    for name in BLOCK.names or ():
+        (np.maximum if name in EXTREMES else np.add)(block[name], other[name], out=block[name])
 
 
 def check_exponents(blocks: NDArray[np.void]) -> None:
@@ -224,38 +205,21 @@ def check_exponents(blocks: NDArray[np.void]) -> None:
         raise ValueError(f"the ratios have the exponents {found[:3]}; expected one whole number")
 
 
-def _metric_parts(block: Block) -> tuple[NDArray, ...]:
-    """Return views on all that metrics are computed from."""
-    kinds = by_kind(block)
-    number = _FIRST_BYTE[next(iter(_OTHER_SUMS))] // 8
-    return kinds["sums"][0, :number], kinds["extremes"][0], kinds["counts"][0]
-
-
-PACKED_BYTES = sum(part.nbytes for part in _metric_parts(_EMPTY))
-
-
 def packed(block: Block) -> bytes:
-    """Return what a frame's metrics are computed from, compressed: 1.5 to 3 kB.
-
-    The first bytes of all numbers go together, then the second ones: most are 0 or alike.
-    """
-    parts = _metric_parts(block)
-    planes = [part.view(np.uint8).reshape(-1, part.itemsize).T for part in parts]
-    return zlib.compress(b"".join(plane.tobytes() for plane in planes), 1)
+    """Return what a frame's metrics are computed from, compressed."""
+    kept = block.copy()
+    for name in _PLOT_SUMS:
+        kept[name] = 0
+    return zlib.compress(kept.tobytes(), 1)
 
 
 def unpacked(data: bytes) -> Block:
     """Return the block that `packed` gave, without plots' sums; raise ValueError or zlib.error."""
     stream = zlib.decompressobj()
-    content = stream.decompress(data, PACKED_BYTES + 1)
-    if len(content) != PACKED_BYTES or not stream.eof:
-        raise ValueError(f"a frame has {len(content)} bytes of sums; expected {PACKED_BYTES}")
-    block = empty_block()
-    start = 0
-    for part in _metric_parts(block):
-        planes = np.frombuffer(content, np.uint8, part.nbytes, start)
-        part.view(np.uint8).reshape(-1, part.itemsize)[...] = planes.reshape(part.itemsize, -1).T
-        start += part.nbytes
+    content = stream.decompress(data, BLOCK.itemsize + 1)
+    if len(content) != BLOCK.itemsize or not stream.eof:
+        raise ValueError(f"a frame has {len(content)} bytes of sums; expected {BLOCK.itemsize}")
+    block = np.frombuffer(content, BLOCK).reshape(()).copy()
     check_exponents(block)
     return block
 

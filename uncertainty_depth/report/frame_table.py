@@ -20,7 +20,7 @@ from typing import Any
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
-from uncertainty_depth.metrics.state import PACKED_BYTES, Block, packed, unpacked
+from uncertainty_depth.metrics.state import BLOCK, Block, packed, unpacked
 
 ROWS_FILE = "frames.csv"
 SUMS_FILE = "frames.sums"
@@ -87,7 +87,7 @@ class SavedFrames:
                         str(names["source"]),
                     )
                     size = int.from_bytes(file.read(LENGTH_BYTES), "little")
-                    if not 0 < size <= PACKED_BYTES:
+                    if not 0 < size <= BLOCK.itemsize:
                         raise ValueError(f"a frame of {size} bytes")
                     yield name, unpacked(file.read(size))
         except (OSError, ValueError, KeyError, TypeError, zlib.error, strict.FormatError) as error:

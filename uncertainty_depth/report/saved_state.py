@@ -19,7 +19,7 @@ from uncertainty_depth.core.errors import ConfigError, SourceError
 from uncertainty_depth.core.options import flag_of
 from uncertainty_depth.core.records import Overlap, Use
 from uncertainty_depth.core.strict import Expected
-from uncertainty_depth.metrics.state import BLOCK_CELLS, MAX_BLOCKS, SIZES
+from uncertainty_depth.metrics.state import BLOCK, BLOCK_CELLS, MAX_BLOCKS
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.report.frame_table import SavedFrames
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
@@ -49,10 +49,7 @@ SUMMARY_LAYOUT: dict[str, Any] = {
 """Parts that are read from a summary; it holds more."""
 OVERLAP_LAYOUT = {"source": str, "certain": bool, "model": str}
 LAYOUT = {
-    **{
-        f"blocks/{name}": Expected(kind, (size,), MAX_BLOCKS)
-        for name, (kind, size) in SIZES.items()
-    },
+    "blocks": Expected(BLOCK, (), MAX_BLOCKS),
     "frame_keys": Expected(np.uint64, (), 2 * MAX_FRAMES),
     "frame_patterns": Expected(np.float32, (2, BLOCK_CELLS), MAX_PATTERNS),
 }

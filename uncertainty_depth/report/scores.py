@@ -36,7 +36,7 @@ MIN_DISTANCE = 1 / 20
 _STAMP = re.compile(r"(\d+)\.(\d{9})")
 """Seconds and nanoseconds, a frame's name in a bag."""
 STATE_FILE = "state.npz"
-FORMAT = 16
+FORMAT = 17
 """The number of the state's format."""
 
 
