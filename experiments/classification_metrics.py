@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from experiments.pooled_sparsification import FRACTIONS, kept_numbers, normalised
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics import checks
 from uncertainty_depth.metrics.arrays import Integers
 from uncertainty_depth.metrics.bins import Bins, first_bin_sums
-from uncertainty_depth.metrics.sparsification import (
-    GUSTAFSSON,
-    Sparsification,
-    curves,
-    remaining_numbers,
-)
+from uncertainty_depth.metrics.sparsification import Sparsification
 
 RANKS = Bins(-40, 3, 7)
 """Bins for entropies, up to ln C < 8 nats, and for Brier scores, up to 2."""
@@ -137,15 +133,15 @@ class OnlineClassification:
         }
 
     def sparsification(self) -> Sparsification:
-        """Return the sparsification of the Brier score by entropy, variant "gustafsson"."""
+        """Return the sparsification of the Brier score by entropy (Gustafsson et al.)."""
         number = self.pixels
         if not number:
-            blank = np.full(len(GUSTAFSSON.fractions), np.nan)
-            return curves(GUSTAFSSON, "brier", blank, blank)
-        remaining = remaining_numbers(GUSTAFSSON, number)
+            blank = np.full(len(FRACTIONS), np.nan)
+            return normalised(blank, blank)
+        remaining = kept_numbers(number)
         removal = self._mean_of_first("by_entropy", remaining)
         oracle = self._mean_of_first("by_error", remaining)
-        return curves(GUSTAFSSON, "brier", removal, oracle)
+        return normalised(removal, oracle)
 
     def reliability(self) -> dict[str, Floats]:
         """Return each bin's number of pixels, mean confidence and accuracy, (bins,) each.

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from experiments import figures, tables
 from experiments.completion_models import ENSEMBLE, MC_DROPOUT, Settings
 from experiments.figures import COLORS, panels
+from experiments.pooled_sparsification import FRACTIONS
 from uncertainty_depth.core import atomic
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
-from uncertainty_depth.metrics.sparsification import GUSTAFSSON
 from uncertainty_depth.report.images import DEPTH_COLORS, SIGMA_COLORS
 
 Table = tuple[list[str], list[list[str]]]
@@ -194,17 +194,15 @@ def curves_figure(
 
 def _draw_sparsification(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
     """Draw the first set, an example as in figures 22 and 23, and its oracle."""
-    panel.plot(GUSTAFSSON.fractions, sets[0]["sparsification"], color=color, label=label)
-    panel.plot(GUSTAFSSON.fractions, sets[0]["oracle"], color=color, linestyle=":")
+    panel.plot(FRACTIONS, sets[0]["sparsification"], color=color, label=label)
+    panel.plot(FRACTIONS, sets[0]["oracle"], color=color, linestyle=":")
 
 
 def _draw_error(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:
     """Draw the sparsification error of every set (figures 24 and 25)."""
     for number, scores in enumerate(sets):
         error = np.subtract(scores["sparsification"], scores["oracle"])
-        panel.plot(
-            GUSTAFSSON.fractions, error, color=color, alpha=0.5, label=None if number else label
-        )
+        panel.plot(FRACTIONS, error, color=color, alpha=0.5, label=None if number else label)
 
 
 def _draw_calibration(panel: Axes, sets: Sequence[Scores], label: str, color: str) -> None:

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from experiments.pooled_sparsification import pooled_sparsification
 from uncertainty_depth.core.records import Frame, SampleRange
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.protocol import Source
-from uncertainty_depth.metrics import coverage, sparsification
+from uncertainty_depth.metrics import coverage
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, area_of_miscoverage
 from uncertainty_depth.metrics.depth import scorable
 
@@ -126,8 +127,8 @@ def scores(
     AUSE is that of Gustafsson et al. 2020: of the RMSE, each curve over its first value.
     `constant` is the AUSE of a constant sigma on the same depth.
     """
-    curves = sparsification(depth_m, sigma_m, truth_m, variant="gustafsson")
-    constant = sparsification(depth_m, np.ones_like(sigma_m), truth_m, variant="gustafsson")
+    curves = pooled_sparsification(depth_m, sigma_m, truth_m)
+    constant = pooled_sparsification(depth_m, np.ones_like(sigma_m), truth_m)
     error = np.abs(np.subtract(depth_m, truth_m, dtype=np.float64))
     covered = np.asarray(coverage(error, sigma_m, CONFIDENCE_LEVELS))
     return {

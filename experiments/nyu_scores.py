@@ -27,7 +27,7 @@ from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import valid_pixels
 from uncertainty_depth.metrics.from_sums import ALPHA, max_error_at, n_merci_at
 from uncertainty_depth.metrics.registry import BY_NAME
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification import STATISTICS
 from uncertainty_depth.metrics.state import SIGMA_NAMES, Sums
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.plots import removal_curves
@@ -87,7 +87,7 @@ def score(predictor: Predictor, source: Source) -> dict[str, Any]:
     return {
         "summary": evaluation.summary(),
         "greatest_depth_m": thinned.max_depth_m,
-        "sparsification": {name: removal_curves(sums, name)._asdict() for name in POGGI.errors},
+        "sparsification": {name: removal_curves(sums, name)._asdict() for name in STATISTICS},
         "n_merci": n_merci_by_alpha(sums),
         "intervals": thinned.intervals(),
         "frames": frame_metrics(evaluation),

@@ -27,7 +27,7 @@ from uncertainty_depth.metrics import (
     spearman,
     valid_pixels,
 )
-from uncertainty_depth.metrics.arrays import sorted_order, sorted_values
+from uncertainty_depth.metrics.arrays import sorted_order
 from uncertainty_depth.metrics.bins import Bins
 
 NAN = math.nan
@@ -46,13 +46,7 @@ SMOOTH = st.integers(2, 60).flatmap(
     lambda n: st.tuples(*[arrays(np.float64, n, elements=st.floats(1e-3, 1e3), unique=True)] * 2)
 )
 ALPHA = st.floats(0.01, 1.0)
-VARIANTS = [
-    ("poggi", "abs_rel"),
-    ("poggi", "rmse"),
-    ("poggi", "a1"),
-    ("gustafsson", "rmse"),
-    ("ilg", "mae"),
-]
+STATISTICS = ("abs_rel", "rmse", "a1")
 OF_ERROR = {
     "auce": auce,
     "aurc": aurc,
@@ -90,14 +84,13 @@ def test_masked_elements_are_no_values(errors, name, places):
     assert OF_ERROR[name](*given_values) == expected
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_masked_pixels_of_maps_are_no_values(pixels, variant):
+@pytest.mark.parametrize("error", STATISTICS)
+def test_masked_pixels_of_maps_are_no_values(pixels, error):
     depth, sigma, truth = pixels
     hidden = np.arange(depth.size) % 3 == 0
     junk = np.ma.array(np.where(hidden, np.nan, depth), mask=hidden)
     shown = [values[~hidden] for values in pixels]
-    found = sparsification(junk, sigma, truth, variant[1], variant[0])
-    assert found.ause == sparsification(*shown, variant[1], variant[0]).ause
+    assert sparsification(junk, sigma, truth, error).ause == sparsification(*shown, error).ause
     assert depth_errors(junk, truth) == depth_errors(shown[0], shown[2])
     assert mpiw(np.ma.array(sigma, mask=hidden)) == mpiw(shown[1])
     for values, expected in zip(valid_pixels(junk, sigma, truth, 0, 80), shown, strict=True):
@@ -119,8 +112,8 @@ def test_nothing_gives_nan(convert):
     values = [compute(empty, empty) for compute in OF_ERROR.values()]
     values += depth_errors(empty, empty).values()
     values.append(mpiw(empty))
-    for variant, error in VARIANTS:
-        none = sparsification(empty, empty, empty, error, variant)
+    for error in STATISTICS:
+        none = sparsification(empty, empty, empty, error)
         values += [none.ause, none.aurg]
     assert np.isnan(values).all()
 
@@ -150,12 +143,8 @@ def test_nothing_gives_nan(convert):
         (lambda: interval_score([1.0], [1.0], 95), "level is 95; expected a number strictly"),
         (lambda: depth_errors([1.0], [0.0]), "ground_truth contains 0; expected positive values"),
         (
-            lambda: sparsification([1.0], [1.0], [1.0], None, "mine"),
-            "variant is 'mine'; expected one of 'poggi', 'gustafsson', 'ilg'",
-        ),
-        (
-            lambda: sparsification([1.0], [1.0], [1.0], "mae", "poggi"),
-            "error for variant 'poggi' is 'mae'; expected one of 'abs_rel', 'rmse', 'a1'",
+            lambda: sparsification([1.0], [1.0], [1.0], "mae"),
+            "error is 'mae'; expected one of 'abs_rel', 'rmse', 'a1'",
         ),
         (
             lambda: sparsification([1.0], [-1.0], [1.0]),
@@ -373,34 +362,16 @@ def naive_poggi(depth, sigma, truth, error):
     return np.arange(51) / 50, *map(np.array, curves), np.full(51, reduce(values))
 
 
-def naive_kept_number(depth, sigma, truth, error):
-    """Sort, keep a number of pixels, divide by the first value: gustafsson rmse, ilg mae."""
-    is_rmse = error == "rmse"
-    values = (truth - depth) ** 2 if is_rmse else np.abs(truth - depth)
-    fractions = np.arange(start=0.0, stop=1.0, step=0.01) if is_rmse else np.arange(100) / 100
-    numbers = [
-        int((1.0 - f) * len(values)) if is_rmse else (100 - step) * len(values) // 100
-        for step, f in enumerate(fractions)
-    ]
-    curves = []
-    for key in (sigma, values):
-        means = [values[np.argsort(key)][:number].mean() for number in numbers]
-        curves.append(np.sqrt(means) if is_rmse else np.array(means))
-    return fractions, curves[0] / curves[0][0], curves[1] / curves[1][0], np.ones(100)
-
-
-@pytest.mark.parametrize(("variant", "error"), VARIANTS)
-def test_sparsification_follows_its_source(pixels, convert, variant, error):
-    loop = naive_poggi if variant == "poggi" else naive_kept_number
-    fractions, removal, oracle, random = loop(*pixels, error)
-    result = sparsification(*map(convert, pixels), error, variant)
+@pytest.mark.parametrize("error", STATISTICS)
+def test_sparsification_follows_its_source(pixels, convert, error):
+    fractions, removal, oracle, random = naive_poggi(*pixels, error)
+    result = sparsification(*map(convert, pixels), error)
     curves = (result.fractions, result.sparsification, result.oracle, result.random)
     for curve, expected in zip(curves, (fractions, removal, oracle, random), strict=True):
         np.testing.assert_allclose(curve, expected, rtol=1e-10, atol=1e-12)
     area = trapezoid(removal - oracle, fractions)
     gain = trapezoid(random - removal, fractions)
     assert (result.ause, result.aurg) == pytest.approx((area, gain), rel=1e-9, abs=1e-12)
-    assert (result.variant, result.error) == (variant, error)
 
 
 @given(st.integers(1, 70), st.integers(0, 1000), st.sampled_from(["abs_rel", "rmse", "a1"]))
@@ -415,22 +386,21 @@ def test_poggi_keeps_ties_of_the_percentile(number, seed, error):
     np.testing.assert_allclose(result.oracle, oracle, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("variant", "error"), VARIANTS)
-def test_equal_sigmas_count_as_in_any_order(pixels, variant, error):
+@pytest.mark.parametrize("error", STATISTICS)
+def test_equal_sigmas_count_as_in_any_order(pixels, error):
     """A constant removes at random."""
     depth, sigma, truth = pixels
     order = np.random.default_rng(1).permutation(len(depth))
     steps = np.ceil(sigma)
     found, shuffled = (
-        sparsification(depth[some], steps[some], truth[some], error, variant)
+        sparsification(depth[some], steps[some], truth[some], error)
         for some in (slice(None), order)
     )
     assert shuffled.ause == pytest.approx(found.ause, rel=1e-12)
-    constant = sparsification(depth, np.full_like(depth, 0.3), truth, error, variant)
-    # Only poggi's last point (1, 0) lies below random removal: 0.02 by the full error, halved.
-    gain = 0.01 * constant.random[0] if variant == "poggi" else 0
-    assert constant.aurg == pytest.approx(gain, abs=1e-12)
-    assert sparsification([2.0], [0.1], [1.0], error, variant).ause == pytest.approx(0)
+    constant = sparsification(depth, np.full_like(depth, 0.3), truth, error)
+    # Only the last point (1, 0) lies below random removal: 0.02 by the full error, halved.
+    assert constant.aurg == pytest.approx(0.01 * constant.random[0], abs=1e-12)
+    assert sparsification([2.0], [0.1], [1.0], error).ause == pytest.approx(0)
 
 
 FEW = st.sampled_from([0.0, 0.1, 0.25, 1.0, 3.5e-40, 1e300])
@@ -448,7 +418,6 @@ def test_values_are_sorted_and_equals_stay_in_their_order(values):
     order, ascending = sorted_order(values)
     np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
     np.testing.assert_array_equal(ascending, np.sort(values))
-    np.testing.assert_array_equal(sorted_values(values), np.sort(values))
 
 
 @given(VALUES, st.sampled_from([Bins(-4, 3, 0), Bins(-10, 10, 5), Bins(0, 2, 9)]))

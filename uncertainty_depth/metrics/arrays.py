@@ -55,14 +55,6 @@ def sorted_order(values: Floats) -> tuple[Integers, Floats]:
     return order, values.take(order)
 
 
-def sorted_values(values: Floats) -> Floats:
-    """Return values that are not negative in ascending order, as `sorted_order` does."""
-    ascending = values.take(_order_of_upper_bits(values))
-    if not _is_ascending(ascending):
-        ascending.sort(kind="stable")
-    return ascending
-
-
 def _order_of_upper_bits(values: Floats) -> Integers:
     bits = values.view(np.uint64) >> np.uint64(32)
     order = np.argsort(bits.astype(np.uint16), kind="stable")

@@ -17,7 +17,6 @@ from uncertainty_depth.metrics.arrays import (
     average_ranks,
     inner,
     sorted_order,
-    sorted_values,
 )
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.calibration import (
@@ -40,13 +39,11 @@ from uncertainty_depth.metrics.depth import (
 )
 from uncertainty_depth.metrics.merci import error_ratio
 from uncertainty_depth.metrics.sparsification import (
-    POGGI,
-    Ranking,
+    ause_and_aurg,
     correlation,
     mean_of_running_means,
-    oracle_curve,
-    poggi_areas,
-    statistic_values,
+    oracle_curves,
+    removal_curves,
 )
 from uncertainty_depth.metrics.state import (
     BLOCK_GRID,
@@ -237,7 +234,7 @@ def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: F
 def _add_sigma(block: Block, error: Floats, sigma: Floats, ratio_exponent: float) -> Floats:
     """Add the sums that judge the predicted sigma's size; return error / sigma."""
     ratio = error_ratio(error, sigma)
-    ascending = sorted_values(ratio)
+    ascending = np.sort(ratio)
     first, end = np.searchsorted(ascending, (np.nextafter(0, 1), np.inf))
     if first < end and math.isinf(ratio_exponent):
         ratio_exponent = math.frexp(ascending[(first + end) // 2])[1] - 1
@@ -277,33 +274,26 @@ def _add_depth_as_sigma(block: Block, errors: PixelErrors) -> None:
 
 def _add_rankings(block: Block, errors: PixelErrors, sigma: Floats | None) -> None:
     error = errors.absolute
-    values = [statistic_values(errors, name)[0] for name in POGGI.errors]
-    ascending = {
-        "abs_rel": sorted_values(errors.relative),
-        "rmse": errors.squared,  # the pixels are in the order of their errors
-        "a1": sorted_values(errors.factor),
-    }
-    oracle = np.stack([oracle_curve(POGGI, name, ascending[name]) for name in POGGI.errors])
+    oracle = oracle_curves(errors)
     error_ranks = average_ranks(error)
     block["oracle"] = oracle[:, PLOTTED_FRACTIONS]
     keys = {"predicted": sigma, "proportional_to_depth": errors.positive_depth}
     for row, (sigma_name, key) in enumerate(keys.items()):
         if key is None:
             continue
-        ranking = Ranking(key)
-        removal = ranking.curves(POGGI, POGGI.errors, values)
+        order, ascending = sorted_order(key)
+        removal = removal_curves(order, ascending, errors)
         index = SIGMA_NAMES.index(sigma_name)
-        block["ause"][index], block["aurg"][index] = poggi_areas(removal, oracle)
-        block["aurc"][index] = mean_of_running_means(ranking.ascending, error.take(ranking.order))
-        ranks = average_ranks(ranking.ascending)
-        spearman = correlation(ranks, error_ranks.take(ranking.order))
+        block["ause"][index], block["aurg"][index] = ause_and_aurg(removal, oracle)
+        block["aurc"][index] = mean_of_running_means(ascending, error.take(order))
+        spearman = correlation(average_ranks(ascending), error_ranks.take(order))
         if math.isfinite(spearman):
             block["spearman"][index] = spearman
             block["spearmans"][index] = 1
         block["removal"][row] = removal[:, PLOTTED_FRACTIONS]
     constant = SIGMA_NAMES.index("constant")  # all pixels tie: they are removed all together
     none_removed = np.repeat(oracle[:, :1], oracle.shape[1], axis=1)
-    block["ause"][constant], block["aurg"][constant] = poggi_areas(none_removed, oracle)
+    block["ause"][constant], block["aurg"][constant] = ause_and_aurg(none_removed, oracle)
     block["aurc"][constant] = error.mean()
 
 

@@ -44,7 +44,7 @@ from uncertainty_depth.metrics.metric import (
     Metric,
     SigmaKind,
 )
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification import STATISTICS
 from uncertainty_depth.metrics.state import DISTANCE, SIGMA_NAMES, Sums
 
 COVERAGE_LEVELS = (68, 95)
@@ -164,13 +164,13 @@ METRICS: tuple[Metric, ...] = (
             label=f"AUSE {_STATISTICS[name][0]}",
             meaning="order: extra error compared with a perfect ranking when the most uncertain "
             "pixels are removed", source=_POGGI, over="images")
-        for index, name in enumerate(POGGI.errors)
+        for index, name in enumerate(STATISTICS)
     ),
     *(
         Metric(f"uncertainty.aurg.{name}", unit=_STATISTICS[name][1], better=HIGHER,
             compute=from_sums.per_image("aurg", index), label=f"AURG {_STATISTICS[name][0]}",
             meaning="order: gain over random removal", source=_POGGI, over="images")
-        for index, name in enumerate(POGGI.errors)
+        for index, name in enumerate(STATISTICS)
     ),
     Metric("uncertainty.aurc", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
         compute=from_sums.per_image("aurc"), label="AURC",

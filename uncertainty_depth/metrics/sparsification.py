@@ -2,28 +2,16 @@
 """Metrics on sigma's order: sparsification (AUSE, AURG), risk-coverage, rank correlation.
 
 Pixels are removed from the most uncertain on, and the remaining error is plotted against the
-removed fraction. The oracle removes by true error; random removal changes nothing. Published
-conventions differ in the following, so each has its own name, and a value means nothing without
-it:
-
-poggi
-    Poggi, Aleotti, Tosi and Mattoccia, "On the uncertainty of self-supervised monocular depth
-    estimation", CVPR 2020, and its published evaluation.
-gustafsson
-    Gustafsson, Danelljan and Schon, "Evaluating Scalable Bayesian Deep Learning Methods for Robust
-    Computer Vision", CVPRW 2020, and its published code.
-ilg
-    Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", ECCV 2018.
-
-`poggi` keeps ties at its threshold. The other variants keep a fixed number of pixels, which leaves
-the choice among ties to the sort. Here each tie is kept in part (the mean over all choices), so
-the values do not depend on pixel order.
+removed fraction. The oracle removes by true error; random removal changes nothing. As in Poggi,
+Aleotti, Tosi and Mattoccia, "On the uncertainty of self-supervised monocular depth estimation",
+CVPR 2020, and its published evaluation: per image, threshold at a percentile, whose ties are kept,
+and a last point (1, 0). Other published conventions give other values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,58 +30,10 @@ from uncertainty_depth.metrics.arrays import (
 )
 from uncertainty_depth.metrics.depth import A1_FACTOR, PixelErrors
 
-
-@dataclass(frozen=True, eq=False)
-class Variant:
-    """One published convention.
-
-    Attributes:
-        name: its name.
-        title: name shown in plots.
-        errors: the error statistics it is defined for.
-        fractions: fractions removed.
-        keeps_ties: threshold at a percentile and keep ties, instead of a number of pixels.
-        normalised: divide each curve by its first value.
-        closed: append the point (1, 0).
-    """
-
-    name: str
-    title: str
-    errors: tuple[str, ...]
-    fractions: Floats
-    keeps_ties: bool
-    normalised: bool
-    closed: bool
-
-
-POGGI = Variant(
-    "poggi",
-    "Poggi et al. 2020",
-    ("abs_rel", "rmse", "a1"),
-    np.arange(50) / 50,
-    keeps_ties=True,
-    normalised=False,
-    closed=True,
-)
-GUSTAFSSON = Variant(
-    "gustafsson",
-    "Gustafsson et al. 2020",
-    ("rmse",),
-    np.arange(100) * np.float64(0.01),
-    keeps_ties=False,
-    normalised=True,
-    closed=False,
-)
-ILG = Variant(
-    "ilg",
-    "Ilg et al. 2018",
-    ("mae",),
-    np.arange(100) / 100,
-    keeps_ties=False,
-    normalised=True,
-    closed=False,
-)
-VARIANTS = {variant.name: variant for variant in (POGGI, GUSTAFSSON, ILG)}
+STATISTICS = ("abs_rel", "rmse", "a1")
+"""Whose curves there are; "a1" is the fraction outside the factor 1.25, as `1 - a1`."""
+FRACTIONS: Floats = np.arange(50) / 50
+"""Fractions removed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +41,12 @@ class Sparsification:
     """The three curves, (K,) each; all NaN for no pixel.
 
     Attributes:
-        variant: the convention's name.
-        error: the error statistic's name; "a1" is the fraction outside the factor 1.25, as `1 -
-            a1`.
         fractions: fractions removed.
         sparsification: error in the rest when removed by sigma.
         oracle: error in the rest when removed by the true error.
         random: error in the full set, which random removal keeps.
     """
 
-    variant: str
-    error: str
     fractions: Floats
     sparsification: Floats
     oracle: Floats
@@ -129,29 +64,21 @@ class Sparsification:
 
 
 def sparsification(
-    depth: ArrayLike,
-    sigma: ArrayLike,
-    ground_truth: ArrayLike,
-    error: str | None = None,
-    variant: str = "poggi",
+    depth: ArrayLike, sigma: ArrayLike, ground_truth: ArrayLike, error: str = "abs_rel"
 ) -> Sparsification:
-    """Return the sparsification curves for one set of pixels.
+    """Return the sparsification curves for one image's pixels.
 
     Args:
         depth: (N,) predicted depth, metres.
         sigma: (N,) standard deviation, metres; only its order matters.
         ground_truth: (N,) positive, metres.
-        error: "abs_rel", "rmse" or "a1" for poggi, "rmse" for gustafsson, "mae" for ilg; None
-            takes the variant's first.
-        variant: "poggi" (per image: call it for each, and average), "gustafsson" or "ilg" (all
-            pixels in the set together).
+        error: "abs_rel", "rmse" or "a1".
 
     Returns:
         Curves and areas; NaN for N = 0.
 
     Raises:
-        ValueError: wrong shapes, a negative sigma, a non-finite value, an unknown variant, an
-            error that the variant is not defined for.
+        ValueError: wrong shapes, a negative sigma, a non-finite value, an unknown error.
 
     Examples:
         >>> depth = [1.1, 2.4, 3.0]
@@ -159,21 +86,22 @@ def sparsification(
         >>> sparsification(depth, sigma=[0.1, 0.2, 0.0], ground_truth=ground_truth).ause
         0.0
     """
-    convention = VARIANTS[checks.choice("variant", variant, tuple(VARIANTS))]
-    name = (
-        convention.errors[0]
-        if error is None
-        else checks.choice(f"error for variant {variant!r}", error, convention.errors)
-    )
+    row = STATISTICS.index(checks.choice("error", error, STATISTICS))
     depth, sigma, ground_truth = checks.flat(depth=depth, sigma=sigma, ground_truth=ground_truth)
     checks.at_least_zero(sigma=sigma)
     checks.above_zero(ground_truth=ground_truth)
-    values, oracle_key = statistic_values(PixelErrors.of(depth, ground_truth), name)
-    if not len(sigma):
-        nothing = np.full(len(convention.fractions), math.nan)
-        return curves(convention, name, nothing, nothing)
-    removal = Ranking(sigma).curves(convention, (name,), (values,))[0]
-    return curves(convention, name, removal, oracle_curve(convention, name, np.sort(oracle_key)))
+    removal = oracle = np.full(len(FRACTIONS), math.nan)
+    if len(sigma):
+        order, ascending = sorted_order(sigma)
+        errors = PixelErrors.of(depth, ground_truth)
+        removal = removal_curves(order, ascending, errors)[row]
+        oracle = oracle_curves(errors)[row]
+    return Sparsification(
+        np.append(FRACTIONS, 1),
+        np.append(removal, 0),
+        np.append(oracle, 0),
+        np.full(len(removal) + 1, removal[0]),
+    )
 
 
 def aurc(error: ArrayLike, sigma: ArrayLike) -> float:
@@ -250,108 +178,60 @@ def correlation(first: Floats, second: Floats) -> float:
     return inner(first, second) / spread if spread else math.nan
 
 
-def statistic_values(errors: PixelErrors, name: str) -> tuple[Floats, Floats]:
-    """Return what a statistic averages, and what its oracle ranks by; they differ for a1."""
-    if name == "a1":
-        return errors.inaccurate, errors.factor
-    values = {"abs_rel": errors.relative, "rmse": errors.squared, "mae": errors.absolute}[name]
-    return values, values
+def removal_curves(order: Integers, ascending: Floats, errors: PixelErrors) -> Floats:
+    """Return each of `STATISTICS` over the pixels left at each of `FRACTIONS`, (S, K).
+
+    `order` and `ascending` are a key's, by which pixels are removed, as `sorted_order` gives them.
+    """
+    counts = _remaining_counts(ascending)
+    averaged = (errors.relative, errors.squared, errors.inaccurate)
+    return _statistics(first_sums(values.take(order), counts) / counts for values in averaged)
 
 
-class Ranking:
-    """Pixels in ascending order by a key, for several statistics' curves from one sort."""
-
-    def __init__(self, key: Floats) -> None:
-        self.order, self.ascending = sorted_order(key)
-
-    def curves(
-        self, convention: Variant, names: Sequence[str], values: Sequence[Floats] | Floats
-    ) -> Floats:
-        """Return each statistic over the pixels that are left at each fraction, (S, K).
-
-        `values` is what each of the S statistics averages, (N,) in the pixels' order.
-        """
-        counts = _remaining_counts(convention, self.ascending)
-        curves = np.empty((len(names), len(counts)))
-        edge = self.ascending[counts - 1]
-        first = np.searchsorted(self.ascending, edge, "left")
-        last = np.searchsorted(self.ascending, edge, "right")
-        for row, (name, pixels) in enumerate(zip(names, values, strict=True)):
-            ordered = pixels.take(self.order)
-            sums = first_sums(ordered, last)
-            if not convention.keeps_ties:  # a group of equal keys that is cut counts in proportion
-                before = first_sums(ordered, first)
-                sums = before + (sums - before) * (counts - first) / (last - first)
-            curves[row] = _statistic(name, sums / counts)
-        return curves
+def oracle_curves(errors: PixelErrors) -> Floats:
+    """Return the best curves that any order can give, (S, K)."""
+    factors = np.sort(errors.factor)
+    curves = []
+    for values in (errors.relative, errors.squared):
+        ascending = np.sort(values)
+        counts = _remaining_counts(ascending)
+        curves.append(first_sums(ascending, counts) / counts)
+    counts = _remaining_counts(factors)
+    curves.append(np.maximum(counts - np.searchsorted(factors, A1_FACTOR), 0) / counts)
+    return _statistics(curves)
 
 
-def oracle_curve(convention: Variant, name: str, ascending: Floats) -> Floats:
-    """Return the best curve that any order can give, from the sorted errors; for a1, factors."""
-    counts = _remaining_counts(convention, ascending)
-    if name == "a1":
-        return np.maximum(counts - np.searchsorted(ascending, A1_FACTOR), 0) / counts
-    return _statistic(name, first_sums(ascending, counts) / counts)
+def _statistics(means: Iterable[Floats]) -> Floats:
+    curves = np.stack(list(means))
+    rmse = STATISTICS.index("rmse")
+    curves[rmse] = np.sqrt(curves[rmse])
+    return curves
 
 
-def _remaining_counts(convention: Variant, ascending: Floats) -> Integers:
-    """Return how many sorted pixels are left at each fraction."""
-    if convention.keeps_ties:
-        return np.searchsorted(ascending, _upper_percentiles(ascending, convention), "right")
-    return remaining_numbers(convention, len(ascending))
+def _remaining_counts(ascending: Floats) -> Integers:
+    """Return how many sorted pixels are left at each fraction, ties with the threshold kept.
 
-
-def remaining_numbers(convention: Variant, number: int) -> Integers:
-    """Return how many among `number` pixels are left at each fraction, without ties."""
-    if convention is ILG:
-        percent = np.round(100 * convention.fractions).astype(np.int64)
-        return np.maximum((100 - percent) * number // 100, 1)  # a float product would lose pixels
-    return np.maximum(((1.0 - convention.fractions) * number).astype(np.int64), 1)
-
-
-def _upper_percentiles(ascending: Floats, convention: Variant) -> Floats:
-    """Return `-key`'s percentiles for each fraction, negated, rounded as NumPy does it."""
-    places, weight = _percentile_places(convention, len(ascending))
+    The thresholds are `-key`'s percentiles, negated, rounded as NumPy does it.
+    """
+    places, weight = _percentile_places(len(ascending))
     near, far = ascending[places]
     with np.errstate(invalid="ignore"):
         step = far - near
         values = np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight)
-    return np.where(near == far, near, values)
+    return np.searchsorted(ascending, np.where(near == far, near, values), "right")
 
 
 @lru_cache(maxsize=8)
-def _percentile_places(convention: Variant, number: int) -> tuple[Integers, Floats]:
+def _percentile_places(number: int) -> tuple[Integers, Floats]:
     """Return the two sorted pixels next to each percentile (2, K) and the second one's weight."""
-    position = convention.fractions * (number - 1)
+    position = FRACTIONS * (number - 1)
     below = position.astype(np.int64)
     return number - 1 - np.minimum(np.stack((below, below + 1)), number - 1), position - below
 
 
-def _statistic(name: str, mean: Floats) -> Floats:
-    """Return the statistic from its values' mean."""
-    return np.sqrt(mean) if name == "rmse" else mean
-
-
-def curves(convention: Variant, name: str, removal: Floats, oracle: Floats) -> Sparsification:
-    """Return the two raw curves closed and normalised as the convention has it."""
-    fractions: Floats = convention.fractions
-    random: Floats = np.full(len(removal), removal[0])
-    if convention.normalised:
-        with np.errstate(invalid="ignore"):
-            removal = removal / removal[0]
-            oracle = oracle / oracle[0]
-            random = random / random[0]
-    if convention.closed:
-        fractions = np.append(fractions, 1)
-        removal = np.append(removal, 0)
-        oracle = np.append(oracle, 0)
-        random = np.append(random, random[0])
-    return Sparsification(convention.name, name, fractions, removal, oracle, random)
-
-
-def poggi_areas(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
-    """Return AUSE and AURG from raw poggi curves, (..., 50), the appended (1, 0) included."""
-    weights = np.full(removal.shape[-1], POGGI.fractions[1])
+def ause_and_aurg(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
+    """Return AUSE and AURG from curves, (..., 50), the appended (1, 0) included."""
+    weights = np.full(removal.shape[-1], FRACTIONS[1])
     weights[0] /= 2
     gaps = (removal - oracle) * weights
     return gaps.sum(axis=-1), removal[..., 0] - (removal * weights).sum(axis=-1)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics.bins import Bins
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, DISTRIBUTIONS
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification import FRACTIONS, STATISTICS
 
 MAX_BLOCKS = 128
 SIGMA_NAMES = ("predicted", "constant", "proportional_to_depth")
@@ -51,7 +51,7 @@ BLOCK_GRID = (8, 10)
 for every frame."""
 BLOCK_CELLS = math.prod(BLOCK_GRID)
 PLOTTED_FRACTIONS = slice(None, None, 2)
-"""Fractions from `POGGI` kept for plots; areas use them all."""
+"""Fractions kept for plots; areas use them all."""
 
 _SCALARS = (
     "frames",  # with a scored pixel
@@ -107,8 +107,8 @@ _BY_DISTANCE = (
     "squared_change",  # of their depth since the frame before
 )
 _BY_CELL = ("pixels", "log_truth", "squared_log_truth", "error", "covered", "covered_laplace")
-_AREAS = (len(SIGMA_NAMES), len(POGGI.errors))
-_CURVE = (len(POGGI.errors), len(POGGI.fractions[PLOTTED_FRACTIONS]))
+_AREAS = (len(SIGMA_NAMES), len(STATISTICS))
+_CURVE = (len(STATISTICS), len(FRACTIONS[PLOTTED_FRACTIONS]))
 _PLOT_SUMS: dict[str, tuple[int, ...]] = {
     "removal": (2, *_CURVE),  # of the predicted sigma and of depth
     "oracle": _CURVE,

@@ -30,7 +30,7 @@ from uncertainty_depth.metrics.depth import A1_FACTOR
 from uncertainty_depth.metrics.from_sums import auce_by, ratio_quantile, share_below
 from uncertainty_depth.metrics.metric import NOT_NEGATIVE, SHARE, Compute, Metric, percent_text
 from uncertainty_depth.metrics.registry import BASELINES, BY_NAME, COVERAGE_LEVELS
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification import STATISTICS
 from uncertainty_depth.metrics.state import BLOCK_GRID, MAX_LOG_ERROR, TRUTH, Sums
 from uncertainty_depth.report.model_facts import (
     distribution_of_model,
@@ -166,7 +166,7 @@ def order_checks(sample: Resampled, model: Mapping[str, Any]) -> list[Check]:
     if is_recorded(model) and any(check.outcome is Outcome.EQUAL for check in checks):
         checks[-1] = replace(checks[-1], text=f"{checks[-1].text}; enough for a camera")
     worse = []
-    for statistic in POGGI.errors:
+    for statistic in STATISTICS:
         metric = BY_NAME[f"uncertainty.ause.{statistic}"]
         lowest = min(metric.values(sample.total.of(name))[0] for name in BASELINES)
         if metric.values(sample.total)[0] > lowest:

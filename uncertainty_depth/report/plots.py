@@ -20,7 +20,7 @@ from uncertainty_depth.metrics.from_sums import covered_shares
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, COVERAGE_LEVELS
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification import FRACTIONS, STATISTICS
 from uncertainty_depth.metrics.state import (
     BLOCK_GRID,
     DISTANCE,
@@ -130,11 +130,11 @@ class Removal(NamedTuple):
 
 def removal_curves(sums: Sums, statistic: str) -> Removal:
     """Return the curves for "abs_rel", "rmse" or "a1"."""
-    row = POGGI.errors.index(statistic)
+    row = STATISTICS.index(statistic)
     frames = sums["frames"][0]
     oracle: Floats = sums["oracle"][0, row] / frames
     predicted, by_depth = sums["removal"][0, :, row] / frames
-    percent = 100 * POGGI.fractions[PLOTTED_FRACTIONS]
+    percent = 100 * FRACTIONS[PLOTTED_FRACTIONS]
     return Removal(percent, predicted, by_depth, oracle, np.full_like(oracle, oracle[0]))
 
 
@@ -143,7 +143,7 @@ def sparsification_figure(sums: Sums, statistic: str) -> Figure:
 
     The area between the predicted sigma and the oracle is the AUSE.
     """
-    figure, axes = one_plot(f"Sparsification, {POGGI.title}, mean over the images")
+    figure, axes = one_plot("Sparsification, Poggi et al. 2020, mean over the images")
     curve = removal_curves(sums, statistic)
     color = LINES["predicted"]["color"]
     area = {"color": color, "alpha": 0.12, "linewidth": 0}

@@ -20,7 +20,7 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.metrics.arrays import trapezoid
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.registry import BY_NAME
-from uncertainty_depth.metrics.sparsification import POGGI
+from uncertainty_depth.metrics.sparsification import FRACTIONS, STATISTICS
 from uncertainty_depth.metrics.state import PLOTTED_FRACTIONS, Sums
 from uncertainty_depth.sigma.calibration.fit import (
     NO_CONFIDENCE,
@@ -143,9 +143,9 @@ def ause_the_other_way(sums: Sums) -> float:
     left when the most uncertain are, so one curve gives the other. It is rounded: sums keep every
     second point of the curve, and pixels of equal sigma keep their order.
     """
-    row = POGGI.errors.index("abs_rel")
+    row = STATISTICS.index("abs_rel")
     predicted, oracle = (sums[name][0] / sums["frames"][0] for name in ("removal", "oracle"))
-    removed = POGGI.fractions[PLOTTED_FRACTIONS]
+    removed = FRACTIONS[PLOTTED_FRACTIONS]
     kept = 1 - removed
     errors = np.interp(removed, [0.0, *kept[::-1]], [0.0, *(kept * predicted[0, row])[::-1]])
     turned = (predicted[0, row, 0] - errors) / kept
