@@ -87,7 +87,7 @@ def score(predictor: Predictor, source: Source) -> dict[str, Any]:
     return {
         "summary": evaluation.summary(),
         "greatest_depth_m": thinned.max_depth_m,
-        "sparsification": {name: removal_curves(sums, name)._asdict() for name in STATISTICS},
+        "sparsification": {name: removal_curves(sums, name) for name in STATISTICS},
         "n_merci": n_merci_by_alpha(sums),
         "intervals": thinned.intervals(),
         "frames": frame_metrics(evaluation),

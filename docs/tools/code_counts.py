@@ -49,7 +49,7 @@ PROMISES = {
         "depth.networks.families", "depth.networks.transformers_backbone",
     ),
     "a report: verdict, page, plots": (
-        "report.verdict", "report.judgement", "report.next_steps", "report.page",
+        "report.verdict", "report.judgement", "report.page",
         "report.plots", "report.frame_plots", "report.images",
         "report.repeats", "metrics.conditional",
     ),

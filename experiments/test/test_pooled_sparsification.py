@@ -20,7 +20,7 @@ def pixels():
 
 
 def naive_kept_number(depth, sigma, truth, error):
-    """Sort, keep a number of pixels, divide by the first value: Gustafsson et al. rmse, Ilg et al. mae."""
+    """Sort, keep a number of pixels, divide by the first value."""
     is_rmse = error == "rmse"
     values = (truth - depth) ** 2 if is_rmse else np.abs(truth - depth)
     fractions = np.arange(start=0.0, stop=1.0, step=0.01) if is_rmse else np.arange(100) / 100

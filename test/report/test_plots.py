@@ -41,7 +41,7 @@ def test_the_figures_show_the_curves_of_the_frames(sums):
     assert all(axes.get_ylabel() for figure in named for axes in figure.axes)
     drawn = named[-1].axes[0].get_lines()
     lines = {line.get_label().split(",")[0]: list(line.get_ydata()) for line in drawn}
-    assert lines["predicted sigma"] == list(removal_curves(sums, "rmse").predicted)
+    assert lines["predicted sigma"] == list(removal_curves(sums, "rmse")["predicted"])
     assert len(lines) == 4, "sigma, its baseline, the oracle, and random removal"
 
 

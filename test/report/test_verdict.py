@@ -3,7 +3,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_each_attack_has_its_expected_colors(name):
     verdict = judge(evaluated(attack, frames=48), MODEL, [])
     found = colors(verdict)
     assert " ".join(found[line] for line in ("depth", "order", "size")) == expected, "\n".join(
-        sentences(verdict.as_dict())
+        sentences(asdict(verdict))
     )
     assert found["domain"] == "green"
     worst = "red" if "red" in expected else "grey" if "grey" in expected else "green"
@@ -224,7 +224,7 @@ def test_a_camera_is_green_without_a_training_and_with_honest_holes_and_so_are_a
 def test_few_frames_are_never_green_and_clear_failures_are_red(frames):
     good = judge(evaluated(frames=frames), MODEL, [])
     assert good.color == "grey"
-    assert "nan" not in " ".join(sentences(good.as_dict()))
+    assert "nan" not in " ".join(sentences(asdict(good)))
     assert "too few independent frames for a 95 % interval" in good.notes[0]
     bad = judge(evaluation_of(lambda it: (0.15 * it.depth, it.sigma / 5), frames), MODEL, [])
     assert colors(bad)["depth"] == colors(bad)["size"] == bad.color == "red"
@@ -306,7 +306,7 @@ def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size():
         "size": "grey",
         "domain": "green",
     }
-    assert str(overlap) in sentences(verdict.as_dict())[4]
+    assert str(overlap) in sentences(asdict(verdict))[4]
 
 
 def test_depth_must_beat_the_median_depth_of_the_training():
@@ -401,14 +401,14 @@ def test_frames_without_prediction_lower_the_scored_fraction():
 
 
 def test_verdict_is_json_with_one_sentence_per_line():
-    verdict = judge(evaluated(frames=48), MODEL, None).as_dict()
+    verdict = asdict(judge(evaluated(frames=48), MODEL, None))
     again = json.loads(json.dumps(verdict))
     assert [line["name"] for line in again["lines"]] == ["depth", "order", "size", "domain"]
     told = sentences(again)
     assert told[0] == f"verdict: {again['color']}. {again['text']}"
     assert told[1].strip() == again["numbers"]
     assert len(told) == 6 + len(again["notes"]) + len(again["next_steps"])
-    assert replace(judge(Evaluation(), {}, None)).as_dict()["lines"] == ()
+    assert asdict(judge(Evaluation(), {}, None))["lines"] == ()
 
 
 MISMATCHES = {

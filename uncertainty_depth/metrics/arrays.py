@@ -47,23 +47,15 @@ def sorted_order(values: Floats) -> tuple[Integers, Floats]:
     in linear time on any processor. Two such passes sort each float64's upper half; values
     that differ only in the lower half are sorted afterwards.
     """
-    order = _order_of_upper_bits(values)
-    ascending = values.take(order)
-    if _is_ascending(ascending):
-        return order, ascending
-    order = order.take(np.argsort(ascending, kind="stable"))
-    return order, values.take(order)
-
-
-def _order_of_upper_bits(values: Floats) -> Integers:
     bits = values.view(np.uint64) >> np.uint64(32)
     order = np.argsort(bits.astype(np.uint16), kind="stable")
     bits >>= np.uint64(16)
-    return order.take(np.argsort(bits.astype(np.uint16).take(order), kind="stable"))
-
-
-def _is_ascending(values: Floats) -> bool:
-    return not (values[1:] < values[:-1]).any()
+    order = order.take(np.argsort(bits.astype(np.uint16).take(order), kind="stable"))
+    ascending = values.take(order)
+    if (ascending[1:] < ascending[:-1]).any():
+        order = order.take(np.argsort(ascending, kind="stable"))
+        ascending = values.take(order)
+    return order, ascending
 
 
 def inner(first: Floats, second: Floats) -> float:

@@ -205,15 +205,14 @@ def dependence_of(*metrics: OnlineMetrics) -> Dependence:
 
     Any may drift slowly: the longest blocks and the highest correlations count.
     """
-    found = [_dependence(series) for each in metrics for series in _series(each)]
+    found = []
+    for each in metrics:
+        sums = each.each_block()
+        with np.errstate(invalid="ignore"):
+            series = [sums[name] / sums["pixels"] for name in ("error", "log_sigma")]
+            series += list((sums["covered"][:, :, -5] / sums["pixels"][:, None]).T)
+        found += map(_dependence, series)
     return Dependence(*map(max, zip(*found, strict=True)))
-
-
-def _series(metrics: OnlineMetrics) -> list[Floats]:
-    sums = metrics.each_block()
-    with np.errstate(invalid="ignore"):
-        series = [sums[name] / sums["pixels"] for name in ("error", "log_sigma")]
-        return series + list((sums["covered"][:, :, -5] / sums["pixels"][:, None]).T)
 
 
 def _dependence(values: Floats) -> Dependence:

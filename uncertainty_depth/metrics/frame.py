@@ -173,7 +173,13 @@ def frame_block(pixels: ScoredPixels, ratio_exponent: float = -math.inf) -> Bloc
             of_distribution("covered", distribution): (ratio <= width).astype(np.float64)
             for distribution, width in NOMINAL_WIDTHS.items()
         }
-        _add_by_sigma(block, error, sigma, covered)
+        group = SIGMA.index(sigma)
+        block["by_sigma.pixels"] = np.bincount(group, minlength=SIGMA.number)
+        block["by_sigma.covered"] = [
+            np.bincount(group, is_covered, SIGMA.number) for is_covered in covered.values()
+        ]
+        block["by_sigma.squared_error"] = _binned(group, error * error, SIGMA)
+        block["by_sigma.squared_sigma"] = _binned(group, sigma * sigma, SIGMA)
         values |= {"sigma": sigma, **covered, "certain_errors": np.isinf(ratio)}
     place = DISTANCE.index(truth)
     _add_by(block, "distance", place, values)
@@ -189,18 +195,6 @@ def frame_block(pixels: ScoredPixels, ratio_exponent: float = -math.inf) -> Bloc
     for name in SUMS:
         np.minimum(block[name], LARGEST_SUM, out=block[name])
     return block
-
-
-def _add_by_sigma(
-    block: Block, error: Floats, sigma: Floats, covered: Mapping[str, Floats]
-) -> None:
-    index = SIGMA.index(sigma)
-    block["by_sigma.pixels"] = np.bincount(index, minlength=SIGMA.number)
-    block["by_sigma.covered"] = [
-        np.bincount(index, is_covered, SIGMA.number) for is_covered in covered.values()
-    ]
-    block["by_sigma.squared_error"] = _binned(index, error * error, SIGMA)
-    block["by_sigma.squared_sigma"] = _binned(index, sigma * sigma, SIGMA)
 
 
 def _add_depth(block: Block, errors: PixelErrors, signed_error: Floats, truth: Floats) -> None:

@@ -22,7 +22,7 @@ from uncertainty_depth.metrics.calibration import (
     excess_sum,
 )
 from uncertainty_depth.metrics.merci import error_ratio, normalised, rescaled_mean
-from uncertainty_depth.metrics.metric import Compute
+from uncertainty_depth.metrics.metric import Compute, percent_text
 from uncertainty_depth.metrics.state import (
     DEPTH_RATIO,
     DEPTH_RATIO_SUMS,
@@ -31,6 +31,7 @@ from uncertainty_depth.metrics.state import (
     DISTRIBUTION_NAMES,
     ERROR,
     RATIO,
+    SIGMA,
     SIGMA_NAMES,
     Sums,
 )
@@ -212,11 +213,6 @@ def covered_shares(distribution: str, sums: Sums) -> Floats:
     )
 
 
-def covered_share(distribution: str, percent: int, sums: Sums) -> Floats:
-    """Return what share of the errors lies in one level's interval."""
-    return covered_shares(distribution, sums)[:, percent - 1]
-
-
 def auce_by(half_widths: Floats, sums: Sums) -> Floats:
     """Return AUCE for intervals with these measured (99,) half widths in sigmas."""
     return area_of_miscoverage(_below(sums, half_widths) / sums["pixels"][:, None])
@@ -322,3 +318,48 @@ def n_merci_at_distance(sums: Sums) -> Floats:
     sigma = at_distance("sigma")(sums)
     mae = at_distance("error")(sums)
     return normalised(factor, sigma, mae, max_error)
+
+
+# Why a metric over scored frames is not a number.
+
+
+def why_no_ratio(sums: Sums) -> str:
+    """Return why n-MeRCI's ratio has no known quantile; empty if it has."""
+    if not math.isnan(ratio_quantile(sums, ALPHA)[0]):
+        return ""
+    of = OF[sums.sigma_name]
+    _, (low, high) = resolution(sums, of.ratio, of.bins)
+    covered = f"{percent_text(ALPHA, 0)} of the errors are covered by a factor on sigma"
+    if of.ratio == "ratio":
+        return (
+            f"{covered} that is too unlike the first frame's to be resolved: it is not within "
+            f"{low[0]:.2g} to {high[0]:.2g}"
+        )
+    return f"{covered} beyond what is resolved, {low[0]:.2g} to {high[0]:.2g}"
+
+
+def why_no_error_at(share: float, sums: Sums) -> str:
+    """Return why the largest among this share of errors is unknown; empty if it is known."""
+    if not math.isnan(max_error_at(share, sums)[0]):
+        return ""
+    errors = f"{percent_text(share, 0)} of the errors are"
+    if sums["errors"][0, 0] > share * sums["pixels"][0] - 1:
+        return f"{errors} below {ERROR.edges[1]:.1g} m, where none is resolved"
+    return f"{errors} not below {ERROR.edges[-2]:.0f} m, beyond which none is resolved"
+
+
+def why_no_n_merci(sums: Sums) -> str:
+    """Return why n-MeRCI is not a number."""
+    unknown = why_no_error_at(ALPHA, sums) or why_no_ratio(sums)
+    return unknown or "the errors that count are all equal"
+
+
+NO_N_MERCI_AT_DISTANCE = (
+    "there are fewer than 20 pixels, their errors or the ratio to sigma are beyond what is "
+    "resolved, or the errors that count are all equal"
+)
+NO_GROUPS_BY_SIGMA = (
+    f"too many sigmas are beyond what is resolved, {SIGMA.edges[1]:.1g} to {SIGMA.edges[-2]:.0f} m"
+)
+NO_SIZE_OF_BASELINE = f"the errors are below {ERROR.edges[1]:.1g} m, where none is resolved"
+NO_SPEARMAN = "sigma or the error is the same everywhere"

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 
 import numpy as np
 
@@ -27,10 +26,6 @@ def percent_text(share: float, decimals: int = 1, sign: str = "") -> str:
     """Return a share as every table and sentence writes it: `69.3 %`, and `0 %` for 0.0."""
     text = f"{100 * share:{sign}.{decimals}f}"
     return f"{text} %" if float(text) else "0 %"
-
-
-def _distance(best: float, value: float) -> float:
-    return abs(value - best)
 
 
 class SigmaKind(Enum):
@@ -77,7 +72,8 @@ class Metric:
         groups: names for the parts if the metric is a list.
         has_baselines: whether the trivial baselines have it too, if it is a metric on sigma and
             not a list.
-        reason: returns why it is not a number over scored frames; None if that is always one.
+        reason: why it is not a number over scored frames, or what returns that; empty if it is
+            always one.
     """
 
     name: str = field(kw_only=False)
@@ -94,7 +90,7 @@ class Metric:
     distribution: str = ""
     groups: tuple[str, ...] = ()
     has_baselines: bool = True
-    reason: Callable[[Sums], str] | None = None
+    reason: Callable[[Sums], str] | str = ""
 
     @property
     def is_of_sigma(self) -> bool:
@@ -119,13 +115,18 @@ class Metric:
         with np.errstate(all="ignore"):
             return self.compute(sums)
 
+    def why_none(self, sums: Sums) -> str:
+        """Return why it is not a number over scored frames."""
+        return self.reason if isinstance(self.reason, str) else self.reason(sums)
+
     def best_of(self, values: Sequence[float]) -> float:
         """Return the best value, NaN left out; NaN if neither direction is better."""
         numbers = [value for value in values if not math.isnan(value)]
         if not numbers or self.better == "":
             return math.nan
-        if isinstance(self.better, float):
-            return min(numbers, key=partial(_distance, self.better))
+        best = self.better
+        if isinstance(best, float):
+            return min(numbers, key=lambda value: abs(value - best))
         return max(numbers) if self.better == HIGHER else min(numbers)
 
     def text(self, value: float, sign: str = "") -> str:

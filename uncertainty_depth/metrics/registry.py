@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from uncertainty_depth.metrics import from_sums, reasons
 from uncertainty_depth.metrics.calibration import (
     area_of_miscoverage,
     mean_interval_score,
@@ -25,14 +24,31 @@ from uncertainty_depth.metrics.calibration import (
 from uncertainty_depth.metrics.depth import PER_KM
 from uncertainty_depth.metrics.from_sums import (
     ALPHA,
+    NO_GROUPS_BY_SIGMA,
+    NO_N_MERCI_AT_DISTANCE,
+    NO_SIZE_OF_BASELINE,
+    NO_SPEARMAN,
     SIGMA_GROUPS,
     at_distance,
+    coverage_by_sigma,
+    covered_shares,
     deviation,
+    ence,
     half_width,
+    max_error_at,
     mean,
+    merci,
+    n_merci_at,
+    n_merci_at_distance,
+    nll,
     or_infinite,
+    per_image,
     root_mean,
     scores,
+    spearman,
+    why_no_error_at,
+    why_no_n_merci,
+    why_no_ratio,
 )
 from uncertainty_depth.metrics.metric import (
     HIGHER,
@@ -44,8 +60,7 @@ from uncertainty_depth.metrics.metric import (
     Metric,
     SigmaKind,
 )
-from uncertainty_depth.metrics.sparsification import STATISTICS
-from uncertainty_depth.metrics.state import DISTANCE, SIGMA_NAMES, Sums
+from uncertainty_depth.metrics.state import DISTANCE, DISTRIBUTION_NAMES, SIGMA_NAMES, Sums
 
 COVERAGE_LEVELS = (68, 95)
 """Confidence levels, per cent, whose coverage is a metric itself."""
@@ -57,6 +72,7 @@ _MOUKARI = "Moukari et al. 2019"
 _GUSTAFSSON = "Gustafsson et al. 2020"
 _GNEITING = "Gneiting and Raftery 2007"
 _STATISTICS = {"abs_rel": ("abs_rel", ""), "rmse": ("rmse", METRES), "a1": ("1 - a1", "")}
+"""Label and unit of each of `STATISTICS`, in their order."""
 _EDGES = [f"{edge:g}" for edge in DISTANCE.edges[1:-1]]
 _DISTANCES = (
     f"under_{_EDGES[0]}m",
@@ -71,20 +87,22 @@ def _size_metrics(distribution: str) -> tuple[Metric, ...]:
     metric = partial(Metric, is_size=True, distribution=distribution)
     return (
         metric(of_distribution("uncertainty.auce", distribution), better=LOWER, limits=SHARE,
-            compute=lambda sums: area_of_miscoverage(from_sums.covered_shares(distribution, sums)),
+            compute=lambda sums: area_of_miscoverage(covered_shares(distribution, sums)),
             label=f"AUCE ({title})",
             meaning="size: average difference between claimed and actual coverage",
             source=_GUSTAFSSON),
         *(
             metric(of_distribution(f"uncertainty.coverage_{percent}", distribution),
                 better=percent / 100, limits=SHARE, in_percent=True,
-                compute=partial(from_sums.covered_share, distribution, percent),
+                compute=lambda sums, level=percent - 1: (
+                    covered_shares(distribution, sums)[:, level]
+                ),
                 label=f"coverage {percent} % ({title})",
                 meaning=f"size: errors in the {percent} % interval")
             for percent in COVERAGE_LEVELS
         ),
         metric(of_distribution("uncertainty.nll", distribution), unit="nats", better=LOWER,
-            compute=partial(from_sums.nll, distribution), label=f"NLL ({title})",
+            compute=partial(nll, distribution), label=f"NLL ({title})",
             meaning="size and order: negative log likelihood"),
         metric(of_distribution("uncertainty.crps", distribution), unit=METRES, better=LOWER,
             limits=NOT_NEGATIVE,
@@ -105,147 +123,129 @@ def _size_metrics(distribution: str) -> tuple[Metric, ...]:
             label=f"interval width 95 % ({title})", meaning="mean; read it with the coverage"),
         metric(f"{of_distribution('uncertainty.coverage_95', distribution)}_by_sigma",
             better=0.95, limits=SHARE, in_percent=True,
-            compute=partial(from_sums.coverage_by_sigma, distribution),
+            compute=partial(coverage_by_sigma, distribution),
             label=f"coverage 95 % by sigma ({title})",
-            meaning="of ten groups of as many pixels, by ascending sigma", reason=reasons.by_sigma,
+            meaning="of ten groups of as many pixels, by ascending sigma",
+            reason=NO_GROUPS_BY_SIGMA,
             groups=tuple(str(number) for number in range(1, SIGMA_GROUPS + 1))),
     )
 
 
+_share = partial(Metric, limits=SHARE)
+_error = partial(Metric, better=LOWER, limits=NOT_NEGATIVE)
+_metres = partial(_error, unit=METRES)
+_by_distance = partial(Metric, groups=_DISTANCES)
 METRICS: tuple[Metric, ...] = (
     Metric("pixels", unit="count", compute=lambda sums: sums["pixels"], label="pixels scored"),
-    Metric("scored_fraction", better=HIGHER, limits=SHARE,
-        compute=mean("pixels", "known_pixels"), label="scored fraction",
-        meaning="pixels scored / pixels with ground truth"),
-    Metric("depth.mae", unit=METRES, better=LOWER, limits=NOT_NEGATIVE, compute=mean("error"),
-        label="MAE", meaning="mean error"),
+    _share("scored_fraction", better=HIGHER, compute=mean("pixels", "known_pixels"),
+        label="scored fraction", meaning="pixels scored / pixels with ground truth"),
+    _metres("depth.mae", compute=mean("error"), label="MAE", meaning="mean error"),
     Metric("depth.bias", unit=METRES, better=0.0, compute=mean("signed_error"), label="bias",
         meaning="mean of prediction minus ground truth"),
     *(
-        Metric(f"depth.p{percent}", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
-            compute=partial(from_sums.max_error_at, percent / 100), label=f"{percent} % error",
-            meaning=f"{percent} % of the errors are at most this",
-            reason=partial(reasons.error_at, percent / 100))
+        _metres(f"depth.p{percent}", compute=partial(max_error_at, percent / 100),
+            label=f"{percent} % error", meaning=f"{percent} % of the errors are at most this",
+            reason=partial(why_no_error_at, percent / 100))
         for percent in (95, 99)
     ),
-    Metric("depth.abs_rel", better=LOWER, limits=NOT_NEGATIVE, compute=mean("abs_rel"),
-        label="abs_rel", meaning="mean error / ground truth", source=_EIGEN),
-    Metric("depth.sq_rel", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
-        compute=mean("sq_rel"), label="sq_rel", meaning="mean squared error / ground truth",
-        source=_EIGEN),
-    Metric("depth.rmse", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
-        compute=root_mean("squared_error"), label="rmse",
+    _error("depth.abs_rel", compute=mean("abs_rel"), label="abs_rel",
+        meaning="mean error / ground truth", source=_EIGEN),
+    _metres("depth.sq_rel", compute=mean("sq_rel"), label="sq_rel",
+        meaning="mean squared error / ground truth", source=_EIGEN),
+    _metres("depth.rmse", compute=root_mean("squared_error"), label="rmse",
         meaning="root of the mean squared error", source=_EIGEN),
-    Metric("depth.rmse_log", better=LOWER, limits=NOT_NEGATIVE,
-        compute=or_infinite(root_mean("squared_log")), label="rmse_log",
+    _error("depth.rmse_log", compute=or_infinite(root_mean("squared_log")), label="rmse_log",
         meaning="rmse of the natural logarithm; infinite if a depth is not positive",
         source=_EIGEN),
-    Metric("depth.silog", better=LOWER, limits=NOT_NEGATIVE,
-        compute=or_infinite(deviation("log")), label="silog",
+    _error("depth.silog", compute=or_infinite(deviation("log")), label="silog",
         meaning="deviation of ln d - ln g, without KITTI's factor 100", source=_EIGEN),
-    Metric("depth.imae", unit="1/km", better=LOWER, limits=NOT_NEGATIVE,
-        compute=or_infinite(mean("inverse", factor=PER_KM)), label="iMAE",
-        meaning="mean error of the inverse depth", source=_UHRIG),
-    Metric("depth.irmse", unit="1/km", better=LOWER, limits=NOT_NEGATIVE,
+    _error("depth.imae", unit="1/km", compute=or_infinite(mean("inverse", factor=PER_KM)),
+        label="iMAE", meaning="mean error of the inverse depth", source=_UHRIG),
+    _error("depth.irmse", unit="1/km",
         compute=or_infinite(root_mean("squared_inverse", factor=PER_KM)), label="iRMSE",
         meaning="root of the mean squared error of the inverse depth", source=_UHRIG),
-    Metric("depth.within_10_percent", better=HIGHER, limits=SHARE,
-        compute=mean("within_10_percent"), label="within 10 %",
+    _share("depth.within_10_percent", better=HIGHER, compute=mean("within_10_percent"),
+        label="within 10 %",
         meaning="share of the pixels with an error of at most a tenth of the ground truth"),
     *(
-        Metric(f"depth.{name}", better=HIGHER, limits=SHARE, compute=mean(name), label=name,
+        _share(f"depth.{name}", better=HIGHER, compute=mean(name), label=name,
             meaning=f"share of the pixels within a factor of {factor} of the ground truth",
             source=_EIGEN)
         for name, factor in {"a1": "1.25", "a2": "1.25^2", "a3": "1.25^3"}.items()
     ),
     *(
-        Metric(f"uncertainty.ause.{name}", unit=_STATISTICS[name][1], better=LOWER,
-            limits=NOT_NEGATIVE, compute=from_sums.per_image("ause", index),
-            label=f"AUSE {_STATISTICS[name][0]}",
+        _error(f"uncertainty.ause.{name}", unit=unit, compute=per_image("ause", index),
+            label=f"AUSE {label}", source=_POGGI, over="images",
             meaning="order: extra error compared with a perfect ranking when the most uncertain "
-            "pixels are removed", source=_POGGI, over="images")
-        for index, name in enumerate(STATISTICS)
+            "pixels are removed")
+        for index, (name, (label, unit)) in enumerate(_STATISTICS.items())
     ),
     *(
-        Metric(f"uncertainty.aurg.{name}", unit=_STATISTICS[name][1], better=HIGHER,
-            compute=from_sums.per_image("aurg", index), label=f"AURG {_STATISTICS[name][0]}",
-            meaning="order: gain over random removal", source=_POGGI, over="images")
-        for index, name in enumerate(STATISTICS)
+        Metric(f"uncertainty.aurg.{name}", unit=unit, better=HIGHER,
+            compute=per_image("aurg", index), label=f"AURG {label}", source=_POGGI,
+            over="images", meaning="order: gain over random removal")
+        for index, (name, (label, unit)) in enumerate(_STATISTICS.items())
     ),
-    Metric("uncertainty.aurc", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
-        compute=from_sums.per_image("aurc"), label="AURC",
-        meaning="order: mean error of the pixels kept, over all shares kept", source=_GEIFMAN,
-        over="images"),
-    Metric("uncertainty.spearman", better=HIGHER, limits=(-1.0, 1.0), compute=from_sums.spearman,
-        label="Spearman",
-        meaning="order: rank correlation of sigma and error, over the images that have one",
-        over="images", reason=reasons.spearman),
-    Metric("uncertainty.n_merci", better=LOWER, compute=partial(from_sums.n_merci_at, ALPHA),
-        label="n-MeRCI",
-        meaning="length of error bars that cover 95 %: 0: perfect, 1: no better than a constant",
-        source=_MOUKARI, reason=reasons.n_merci),
-    Metric("uncertainty.merci", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
-        compute=from_sums.merci, label="MeRCI",
-        meaning="mean length of error bars that cover 95 %", source=_MOUKARI,
-        reason=reasons.ratio),
+    _metres("uncertainty.aurc", compute=per_image("aurc"), label="AURC", over="images",
+        meaning="order: mean error of the pixels kept, over all shares kept", source=_GEIFMAN),
+    Metric("uncertainty.spearman", better=HIGHER, limits=(-1.0, 1.0), compute=spearman,
+        label="Spearman", over="images", reason=NO_SPEARMAN,
+        meaning="order: rank correlation of sigma and error, over the images that have one"),
+    Metric("uncertainty.n_merci", better=LOWER, compute=partial(n_merci_at, ALPHA),
+        label="n-MeRCI", source=_MOUKARI, reason=why_no_n_merci,
+        meaning="length of error bars that cover 95 %: 0: perfect, 1: no better than a constant"),
+    _metres("uncertainty.merci", compute=merci, label="MeRCI", source=_MOUKARI,
+        meaning="mean length of error bars that cover 95 %", reason=why_no_ratio),
     *_size_metrics("gaussian"),
     *_size_metrics("laplace"),
-    Metric("uncertainty.ence", better=LOWER, limits=NOT_NEGATIVE, compute=from_sums.ence,
-        label="ENCE",
+    _error("uncertainty.ence", compute=ence, label="ENCE", source="Levi et al. 2022",
         meaning="size: mean of |claimed - found deviation| / claimed over ten groups by sigma",
-        source="Levi et al. 2022", is_size=True, has_baselines=False, reason=reasons.by_sigma),
-    Metric("by_distance.pixels", unit="count", compute=lambda sums: sums["distance.pixels"],
-        label="pixels", groups=_DISTANCES),
-    Metric("by_distance.bias", unit=METRES, better=0.0, compute=at_distance("signed_error"),
-        label="bias", meaning="mean of d - g", groups=_DISTANCES),
-    Metric("by_distance.mae", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
-        compute=at_distance("error"), label="MAE", meaning="mean error", groups=_DISTANCES),
-    Metric("by_distance.sigma", unit=METRES, limits=NOT_NEGATIVE, compute=at_distance("sigma"),
-        label="sigma", meaning="mean", groups=_DISTANCES, is_size=True),
-    Metric("by_distance.coverage_95", better=0.95, limits=SHARE, compute=at_distance("covered"),
-        label="coverage 95 % (Gaussian)", groups=_DISTANCES, is_size=True, distribution="gaussian",
-        in_percent=True),
-    Metric("by_distance.coverage_95_laplace", better=0.95, limits=SHARE,
-        compute=at_distance("covered_laplace"), label="coverage 95 % (Laplace)",
-        groups=_DISTANCES, is_size=True, distribution="laplace", in_percent=True),
-    Metric("by_distance.n_merci", better=LOWER, compute=from_sums.n_merci_at_distance,
-        label="n-MeRCI", meaning="over these pixels", groups=_DISTANCES,
-        reason=reasons.by_distance),
-    Metric("by_distance.repeatability", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+        is_size=True, has_baselines=False, reason=NO_GROUPS_BY_SIGMA),
+    _by_distance("by_distance.pixels", unit="count",
+        compute=lambda sums: sums["distance.pixels"], label="pixels"),
+    _by_distance("by_distance.bias", unit=METRES, better=0.0,
+        compute=at_distance("signed_error"), label="bias", meaning="mean of d - g"),
+    _by_distance("by_distance.mae", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
+        compute=at_distance("error"), label="MAE", meaning="mean error"),
+    _by_distance("by_distance.sigma", unit=METRES, limits=NOT_NEGATIVE,
+        compute=at_distance("sigma"), label="sigma", meaning="mean", is_size=True),
+    *(
+        _by_distance(of_distribution("by_distance.coverage_95", distribution), better=0.95,
+            limits=SHARE, compute=at_distance(of_distribution("covered", distribution)),
+            label=f"coverage 95 % ({distribution.title()})", is_size=True,
+            distribution=distribution, in_percent=True)
+        for distribution in DISTRIBUTION_NAMES
+    ),
+    _by_distance("by_distance.n_merci", better=LOWER, compute=n_merci_at_distance,
+        label="n-MeRCI", meaning="over these pixels", reason=NO_N_MERCI_AT_DISTANCE),
+    _by_distance("by_distance.repeatability", unit=METRES, better=LOWER, limits=NOT_NEGATIVE,
         compute=root_mean("distance.squared_change", "distance.still_pixels", math.sqrt(0.5)),
         label="repeatability",
-        meaning="deviation of a pixel over frames of a camera that stands still",
-        groups=_DISTANCES),
-    Metric("scale.mean_factor", better=1.0, limits=NOT_NEGATIVE,
-        compute=lambda sums: np.exp(sums["log_scale"] / sums["scales"]), label="scale",
-        meaning="geometric mean over the frames of the median of ground truth / depth",
-        over="frames"),
-    Metric("scale.scale_deviation", better=LOWER, limits=NOT_NEGATIVE,
-        compute=deviation("log_scale", "scales"), label="scale deviation",
-        meaning="deviation of the logarithm of the frames' scales", over="frames"),
-    Metric("scale.scale_jump", better=LOWER, limits=NOT_NEGATIVE,
-        compute=mean("scale_jump", "scale_jumps"), label="scale jump",
-        meaning="mean change of that logarithm from frame to frame", over="frames"),
-    Metric("scale.pixel_deviation", better=LOWER, limits=NOT_NEGATIVE,
+        meaning="deviation of a pixel over frames of a camera that stands still"),
+    Metric("scale.mean_factor", better=1.0, limits=NOT_NEGATIVE, over="frames", label="scale",
+        compute=lambda sums: np.exp(sums["log_scale"] / sums["scales"]),
+        meaning="geometric mean over the frames of the median of ground truth / depth"),
+    _error("scale.scale_deviation", over="frames", compute=deviation("log_scale", "scales"),
+        label="scale deviation", meaning="deviation of the logarithm of the frames' scales"),
+    _error("scale.scale_jump", over="frames", compute=mean("scale_jump", "scale_jumps"),
+        label="scale jump", meaning="mean change of that logarithm from frame to frame"),
+    _error("scale.pixel_deviation", over="frames", label="pixel deviation",
         compute=lambda sums: np.sqrt(
             sums["log_within_frame"] / (sums["pixels"] - sums["no_depth"])
         ),
-        label="pixel deviation",
-        meaning="deviation of ln d - ln g within a frame: what no scale could mend",
-        over="frames"),
-    Metric("unfamiliarity.frames", unit="count", compute=lambda sums: sums["familiarities"],
-        label="frames whose unfamiliarity is known", over="frames"),
-    Metric("unfamiliarity.mean", better=LOWER, limits=NOT_NEGATIVE,
-        compute=mean("unfamiliarity", "familiarities"), label="unfamiliarity",
-        meaning="how unlike the training's the images are", over="frames"),
-    Metric("unfamiliarity.max", better=LOWER, limits=NOT_NEGATIVE,
+        meaning="deviation of ln d - ln g within a frame: what no scale could mend"),
+    Metric("unfamiliarity.frames", unit="count", over="frames",
+        compute=lambda sums: sums["familiarities"], label="frames whose unfamiliarity is known"),
+    _error("unfamiliarity.mean", over="frames", label="unfamiliarity",
+        compute=mean("unfamiliarity", "familiarities"),
+        meaning="how unlike the training's the images are"),
+    _error("unfamiliarity.max", over="frames", label="highest unfamiliarity",
         compute=lambda sums: np.where(
             sums["familiarities"] > 0, sums["max_unfamiliarity"], math.nan
-        ),
-        label="highest unfamiliarity", over="frames"),
-    Metric("unfamiliarity.fraction_above_1", better=LOWER, limits=SHARE,
+        )),
+    _share("unfamiliarity.fraction_above_1", better=LOWER, over="frames",
         compute=mean("unfamiliar", "familiarities"), label="unfamiliar frames",
-        meaning="share of the frames above 1, the limit of the training's own", over="frames"),
+        meaning="share of the frames above 1, the limit of the training's own"),
 )
 # fmt: on
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -303,7 +303,7 @@ def undefined(sums: Sums, kind: SigmaKind = SigmaKind.METRES) -> dict[str, str]:
         if not metric.is_judged(kind):
             found |= dict.fromkeys(metric.names(), NOT_JUDGED[kind])
             continue
-        if metric.reason is None:
+        if not metric.reason:
             continue
         values = np.atleast_1d(metric.values(sums)[0])
         unknown = np.isnan(values)
@@ -312,13 +312,13 @@ def undefined(sums: Sums, kind: SigmaKind = SigmaKind.METRES) -> dict[str, str]:
         names = [
             name for name, is_unknown in zip(metric.names(), unknown, strict=True) if is_unknown
         ]
-        found |= dict.fromkeys(names, metric.reason(sums)) if names else {}
+        found |= dict.fromkeys(names, metric.why_none(sums)) if names else {}
     for baseline in BASELINES:
         of_baseline = sums.of(baseline)
         for metric in METRICS:
             if metric.is_of_sigma and np.isnan(metric.values(of_baseline)[0]):
-                reason = metric.reason or reasons.size_of_baseline
-                found[baseline_name(baseline, metric)] = reason(of_baseline)
+                reason = metric.why_none(of_baseline) or NO_SIZE_OF_BASELINE
+                found[baseline_name(baseline, metric)] = reason
     return found
 
 

@@ -256,11 +256,8 @@ class Sums:
 
     def __getitem__(self, name: str) -> Floats:
         """Return a part's (R, ...) sums."""
-        if name not in self._cache:
-            self._cache[name] = self._summed(name)
-        return self._cache[name]
-
-    def _summed(self, name: str) -> Floats:
+        if name in self._cache:
+            return self._cache[name]
         parts: NDArray = self._blocks[name]
         flat = parts.reshape(len(parts), math.prod(parts.shape[1:]))
         weights = self._weights
@@ -273,7 +270,8 @@ class Sums:
             summed = flat.sum(axis=0, dtype=np.float64)[None]
         else:
             summed = weights @ flat.astype(np.float64)
-        return summed.reshape(len(summed), *parts.shape[1:])
+        self._cache[name] = summed.reshape(len(summed), *parts.shape[1:])
+        return self._cache[name]
 
 
 class Blocks:

@@ -28,7 +28,7 @@ from uncertainty_depth.core.output import OutputFolder
 from uncertainty_depth.metrics.bootstrap import REPLICATES, Interval, Resampled, dependence_of
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS
 from uncertainty_depth.metrics.from_sums import covered_shares
-from uncertainty_depth.metrics.metric import SigmaKind
+from uncertainty_depth.metrics.metric import Metric, SigmaKind
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import BY_NAME, BY_VALUE, METRICS
 from uncertainty_depth.metrics.state import Block
@@ -71,22 +71,33 @@ class Row:
     values: tuple[Interval, ...]
     differences: tuple[Interval, ...]
 
+    @property
+    def metric(self) -> Metric:
+        """What was measured."""
+        return BY_VALUE[self.name]
+
     def best(self) -> frozenset[int]:
         """Return which reports have the best value; none if neither direction is better."""
         values = [value.value for value in self.values]
-        best = BY_VALUE[self.name].best_of(values)
+        best = self.metric.best_of(values)
         return frozenset(place for place, value in enumerate(values) if value == best)
 
     def outcome(self, index: int) -> str:
         """Return "better", "worse", or "" if the difference's interval includes zero."""
         difference = self.differences[index]
-        better = BY_VALUE[self.name].better
+        better = self.metric.better
         if not (difference.low > 0 or difference.high < 0) or better == "":
             return ""
         if isinstance(better, float):
             gaps = [abs(self.values[place].value - better) for place in (index + 1, 0)]
             return "better" if gaps[0] < gaps[1] else "worse"
         return "better" if (difference.value > 0) == (better == "higher") else "worse"
+
+    def text(self, interval: Interval, sign: str = "") -> str:
+        """Return a value, or with a sign a difference, with its interval."""
+        numbers = (interval.value, interval.low, interval.high)
+        value, low, high = (self.metric.text(number, sign) for number in numbers)
+        return value if math.isnan(interval.low) else f"{value} ({low} to {high})"
 
 
 @dataclass(frozen=True)
@@ -291,7 +302,7 @@ def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[s
         "notes": comparison.notes,
         "metrics": {
             row.name: {
-                "over": BY_VALUE[row.name].over,
+                "over": row.metric.over,
                 "values": [asdict(value) for value in row.values],
                 "differences": [asdict(gap) for gap in row.differences],
                 "outcomes": [row.outcome(index) for index in range(len(row.differences))],
@@ -303,6 +314,7 @@ def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[s
     drawn = figures(comparison)
     plots = {name: encoded(figure, PLOT_DPI) for name, figure in drawn.items()}
     names = headline_of(comparison)
+    rows = comparison.rows
     page = render_template(
         "comparison.html.j2",
         names=comparison.names,
@@ -311,20 +323,19 @@ def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[s
         blocks=comparison.blocks,
         common=comparison.series.shape[1],
         verdicts=[report.summary["verdict"] for report in comparison.reports],
-        headline=[_cells(row) for row in comparison.rows if row.name in names],
-        rows=[
-            _cells(row)
-            for row in comparison.rows
-            if row.name not in names and not BY_VALUE[row.name].groups
-        ],
+        headline=[row for row in rows if row.name in names],
+        rows=[row for row in rows if row.name not in names and not row.metric.groups],
         group_rows=[
-            _cells(row)
-            for row in comparison.rows
-            if BY_VALUE[row.name].groups
-            and any(math.isfinite(value.value) for value in row.values)
+            row
+            for row in rows
+            if row.metric.groups and any(math.isfinite(value.value) for value in row.values)
         ],
+        metric_title=title,
+        metric_note=note,
+        frame_name=frame_name,
         plots={name: base64_text(data) for name, data in plots.items()},
-        worst=_worst_tables(comparison),
+        worst=comparison.worst,
+        pictures=[_pictures(report.folder) for report in comparison.reports],
     )
     with output_of(folder).replacing(TABLE) as staging:
         (staging / PAGE).write_text(page, encoding="utf-8")
@@ -342,14 +353,13 @@ def headline(comparison: Comparison) -> list[str]:
     table = [("", *comparison.names)]
     for row in comparison.rows:
         if row.name in names:
-            written = BY_VALUE[row.name].text
             best = row.best()
             values = [
-                f"{written(value.value)}{'*' if place in best else ' '}"
+                f"{row.metric.text(value.value)}{'*' if place in best else ' '}"
                 for place, value in enumerate(row.values)
             ]
             others = [
-                f"{value} {_text(row, gap, '+')} {row.outcome(index):6}"
+                f"{value} {row.text(gap, '+')} {row.outcome(index):6}"
                 for index, (value, gap) in enumerate(zip(values[1:], row.differences, strict=True))
             ]
             table.append((row.name.removeprefix("uncertainty."), values[0], *others))
@@ -378,54 +388,14 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def _cells(row: Row) -> dict[str, Any]:
-    metric = BY_VALUE[row.name]
-    best = row.best()
-    pairs = zip(row.values[1:], row.differences, strict=True)
-    others = [
-        {
-            "value": _text(row, value),
-            "gap": _text(row, gap, "+"),
-            "outcome": row.outcome(index),
-            "best": index + 1 in best,
-        }
-        for index, (value, gap) in enumerate(pairs)
+def _pictures(folder: Path) -> list[str]:
+    """Return the plots of the worst frames in a report's folder, as base64."""
+    paths = [folder / f"worst_{index}.jpg" for index in range(MAX_IMAGES)]
+    return [
+        base64_text(path.read_bytes())
+        for path in paths
+        if path.is_file() and path.stat().st_size <= MAX_IMAGE_BYTES
     ]
-    return {
-        "label": row.name if metric.groups else title(metric),
-        "note": note(metric),
-        "first": _text(row, row.values[0]),
-        "first_is_best": 0 in best,
-        "others": others,
-    }
-
-
-def _worst_tables(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return for each report a table of its worst frames and the plots in its folder."""
-    worst = []
-    for name, report, frames in zip(
-        comparison.names, comparison.reports, comparison.worst, strict=True
-    ):
-        paths = [report.folder / f"worst_{index}.jpg" for index in range(MAX_IMAGES)]
-        rows = []
-        for frame in frames:
-            values = [f"{value:.4f}" for value in frame.values]
-            rows.append({"frame": frame_name(frame.frame), "values": values})
-        images = [base64_text(path.read_bytes()) for path in paths if _is_picture(path)]
-        worst.append({"name": name, "rows": rows, "images": images})
-    return worst
-
-
-def _is_picture(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size <= MAX_IMAGE_BYTES
-
-
-def _text(row: Row, interval: Interval, sign: str = "") -> str:
-    value, low, high = (
-        BY_VALUE[row.name].text(number, sign)
-        for number in (interval.value, interval.low, interval.high)
-    )
-    return value if math.isnan(interval.low) else f"{value} ({low} to {high})"
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
@@ -436,7 +406,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
     kinds = {report.evaluation.sigma_kind for report in comparison.reports}
     for statistic, label in ({} if SigmaKind.NONE in kinds else ERROR_LABELS).items():
         each = [removal_curves(sums, statistic) for sums in totals]
-        lines = [(curve.percent, curve.predicted) for curve in each]
+        lines = [(curve["percent"], curve["predicted"]) for curve in each]
         figure = _overlaid("Sparsification (dim: oracle), mean over images", names, lines)
         (axes,) = figure.axes
         for line, curve in zip(axes.get_lines(), each, strict=True):
@@ -445,7 +415,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
                 "alpha": ORACLE_ALPHA,
                 "linewidth": 0.9,
             }
-            axes.plot(curve.percent, curve.oracle, **dim)
+            axes.plot(curve["percent"], curve["oracle"], **dim)
         axes.set(xlabel="most uncertain pixels removed (%)", ylabel=label)
         axes.set(xlim=(0, 100), ylim=(0, None))
         plots[f"sparsification_{statistic}"] = figure

@@ -96,7 +96,8 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
         axes[5].set_axis_off()
     left_out = example.left_out
     for axis in axes:
-        if left_out is not None and left_out.any() and _is_of_size(axis, left_out.shape):
+        sizes = [image.get_size()[:2] for image in axis.get_images()]
+        if left_out is not None and left_out.any() and left_out.shape[:2] in sizes:
             hatched = axis.contourf(left_out, [0.5, 1.5], colors="none", hatches=[LEFT_OUT_HATCH])
             hatched.set(edgecolor=LEFT_OUT_COLOR, linewidth=0)
         axis.set_xticks([])
@@ -113,11 +114,6 @@ def _draw(
     bar = axis.figure.colorbar(image, ax=axis, fraction=0.05, pad=0.02, extend="max")
     if isinstance(scale, LogNorm):
         number_axis(bar.ax.yaxis, (1, 2, 3, 5, 7))
-
-
-def _is_of_size(axis: Axes, shape: tuple[int, ...]) -> bool:
-    """Return whether a panel shows an image as large as the maps."""
-    return any(image.get_size()[:2] == shape[:2] for image in axis.get_images())
 
 
 def _percentile(values: NDArray[np.floating], percent: float) -> float:

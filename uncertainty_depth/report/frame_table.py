@@ -13,10 +13,10 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.errors import SourceError
@@ -39,32 +39,64 @@ class FrameName:
     source: str = ""
 
 
-@dataclass(frozen=True)
-class SavedFrames:
-    """The frames in a table at one moment, by its files' sizes; `owner` keeps temporary ones."""
+class FrameTable:
+    """An evaluation's frames, in files so that memory stays bounded.
 
-    folder: Path
-    sums_size: int | None = None
-    rows_size: int | None = None
-    owner: Any = field(default=None, repr=False, compare=False)
+    A running evaluation's are temporary, and deleted with the last table that reads them. Its copy
+    or pickle holds the frames of that moment; a pickle does not keep the files.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, sizes: Mapping[str, int] | None = None, owner: Any = None
+    ) -> None:
+        """Open new files, or read those in a folder, up to these sizes; `owner` keeps them."""
+        self._sizes = sizes or {}
+        self._writer: csv.DictWriter | None = None
+        self._files: dict[str, IO] = {}
+        if folder is None:
+            owner = TemporaryDirectory()
+            folder = Path(owner.name)
+            rows = (folder / ROWS_FILE).open("w", newline="", encoding="utf-8")
+            self._files = {ROWS_FILE: rows, SUMS_FILE: (folder / SUMS_FILE).open("wb")}
+        self.folder = folder
+        self._owner = owner
+
+    def add(self, name: FrameName, metrics: Mapping[str, float], block: Block) -> None:
+        """Append a frame; the first one fixes the columns."""
+        source = {"source": name.source} if name.source else {}
+        row = {**source, "frame": name.frame, "stamp_ns": name.stamp_ns, **metrics}
+        if self._writer is None:
+            self._writer = csv.DictWriter(self._files[ROWS_FILE], list(row))
+            self._writer.writeheader()
+        self._writer.writerow(row)
+        data = packed(block)
+        sums = self._files[SUMS_FILE]
+        sums.write(json.dumps(asdict(name)).encode() + b"\n")
+        sums.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
+
+    def saved(self) -> FrameTable:
+        """Return the current frames, which do not change."""
+        if not self._files:
+            return self
+        sizes = {}
+        for name, file in self._files.items():
+            file.flush()
+            sizes[name] = os.fstat(file.fileno()).st_size
+        return FrameTable(self.folder, sizes, self._owner)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without the owner, which cannot leave the process."""
-        return SavedFrames, (self.folder, self.sums_size, self.rows_size)
+        """Pickle the current frames: neither an open file nor the owner can leave the process."""
+        return FrameTable, (self.folder, self.saved()._sizes)
 
-    def __deepcopy__(self, _: dict[int, Any]) -> SavedFrames:
-        """Return itself: these frames do not change."""
-        return self
-
-    def saved(self) -> SavedFrames:
-        """Return itself: in a copy of an evaluation it replaces the table."""
-        return self
+    def __deepcopy__(self, _: dict[int, Any]) -> FrameTable:
+        """Return the current frames."""
+        return self.saved()
 
     def write(self, folder: Path) -> None:
         """Copy both files to another folder in chunks, so that memory stays bounded."""
-        for name, size in ((ROWS_FILE, self.rows_size), (SUMS_FILE, self.sums_size)):
+        for name in (ROWS_FILE, SUMS_FILE):
             path = self.folder / name
-            rest = path.stat().st_size if size is None else size
+            rest = self._sizes.get(name, path.stat().st_size)
             with strict.open_file(path) as reader, (folder / name).open("wb") as writer:
                 while rest:
                     chunk = reader.read(min(rest, CHUNK_BYTES))
@@ -77,7 +109,7 @@ class SavedFrames:
         path = self.folder / SUMS_FILE
         try:
             with strict.open_file(path) as file:
-                end = os.fstat(file.fileno()).st_size if self.sums_size is None else self.sums_size
+                end = self._sizes.get(SUMS_FILE, os.fstat(file.fileno()).st_size)
                 while file.tell() < end:
                     names = strict.read_json(file.readline(MAX_NAME_BYTES), MAX_NAME_BYTES)
                     name = FrameName(
@@ -95,46 +127,3 @@ class SavedFrames:
                 f"{path} does not hold the sums of the frames ({error}); expected the file that "
                 "was written with the report"
             ) from error
-
-
-class FrameTable:
-    """A running evaluation's frames, in temporary files so that memory stays bounded.
-
-    The files are deleted with the table. Its copy or pickle is its `SavedFrames` at that moment.
-    """
-
-    def __init__(self) -> None:
-        """Open new files."""
-        self._folder = TemporaryDirectory()
-        folder = Path(self._folder.name)
-        self._rows = (folder / ROWS_FILE).open("w", newline="", encoding="utf-8")
-        self._sums = (folder / SUMS_FILE).open("wb")
-        self._writer: csv.DictWriter | None = None
-
-    def add(self, name: FrameName, metrics: Mapping[str, float], block: Block) -> None:
-        """Append a frame; the first one fixes the columns."""
-        source = {"source": name.source} if name.source else {}
-        row = {**source, "frame": name.frame, "stamp_ns": name.stamp_ns, **metrics}
-        if self._writer is None:
-            self._writer = csv.DictWriter(self._rows, list(row))
-            self._writer.writeheader()
-        self._writer.writerow(row)
-        data = packed(block)
-        self._sums.write(json.dumps(asdict(name)).encode() + b"\n")
-        self._sums.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
-
-    def saved(self) -> SavedFrames:
-        """Return the current frames."""
-        self._rows.flush()
-        self._sums.flush()
-        sums_size = os.fstat(self._sums.fileno()).st_size
-        rows_size = os.fstat(self._rows.fileno()).st_size
-        return SavedFrames(Path(self._folder.name), sums_size, rows_size, self._folder)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the current frames: an open file cannot be pickled."""
-        return self.saved().__reduce__()
-
-    def __deepcopy__(self, _: dict[int, Any]) -> SavedFrames:
-        """Return the current frames."""
-        return self.saved()

@@ -63,14 +63,10 @@ def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]
 
 def stamped(sparse: NDArray[np.floating], footprint: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return (H, W) with an odd (h, w) footprint around each known value, the smallest on top."""
-    height, width = sparse.shape
-    rows, columns = np.nonzero(np.isfinite(sparse))
-    values = sparse[rows, columns].astype(np.float32)
-    grown = np.full(sparse.shape, np.inf, np.float32)
-    for down, right in np.argwhere(footprint) - np.array(footprint.shape) // 2:
-        row, column = rows + down, columns + right
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        np.minimum.at(grown, (row[inside], column[inside]), values[inside])
+    from scipy.ndimage import minimum_filter  # loads slowly, and colour maps need none
+
+    known = np.where(np.isfinite(sparse), sparse, np.inf).astype(np.float32)
+    grown = minimum_filter(known, footprint=footprint, mode="constant", cval=np.inf)
     grown[np.isinf(grown)] = np.nan
     return grown
 

@@ -240,7 +240,11 @@ def _beats(
         outcome = Outcome.BETTER
     elif difference.low > 0 and (difference.high > margin or equal == RED):
         outcome = Outcome.WORSE
-    elif difference.low > -margin / 2 if equal == RED else _is_within(difference, margin):
+    elif (
+        difference.low > -margin / 2
+        if equal == RED
+        else -margin <= difference.low and difference.high <= margin
+    ):
         outcome = Outcome.EQUAL
     else:
         outcome = Outcome.UNCLEAR
@@ -251,10 +255,6 @@ def _beats(
     text = f"{name} {interval.text()} {word} {against} ({sign * reference[0]:.3f})"
     check = _check(f"{name} against {against}", color, text, interval, difference)
     return replace(check, outcome=outcome)
-
-
-def _is_within(difference: Interval, margin: float) -> bool:
-    return -margin <= difference.low and difference.high <= margin
 
 
 def _no_worse(

@@ -136,103 +136,60 @@ def anchor(term: str) -> str:
 def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
     """Return the page's HTML from a `report.summarize`; the command may be empty."""
     kind = SigmaKind(summary["sigma_kind"])
-    return render_template(
-        "report.html.j2",
-        **_top(summary, command, kind),
-        **_by_source(summary["sources"]),
-        **_of_sigma(summary, kind),
-        **_of_depth(summary),
-        **_remarks(summary, kind),
-        **_pictures(images, kind),
-        settings=_settings(summary),
-    )
-
-
-Values = dict[str, Any]
-"""The template's variables, by their names."""
-
-
-def _top(summary: Mapping[str, Any], command: str, kind: SigmaKind) -> Values:
-    name = summary["model"].get("name")
-    return {
-        "title": f"Depth and sigma of {name}" if name else "Depth and its uncertainty",
-        "source": summary["source"],
-        "rows_of_summary": summary_rows(summary, command),
-        "verdict": summary["verdict"],
-        "made": made(summary),
-        "requirements": summary["requirements"],
-        "terms": [
-            (anchor(term), term, meaning)
-            for term, meaning in TERMS.items()
-            if term not in OF_SIGMA or kind is not SigmaKind.NONE
-        ],
-    }
-
-
-def _by_source(sources: Sequence[Mapping[str, Any]]) -> Values:
-    return {
-        "sources": sources,
-        "source_metrics": [BY_NAME[name] for name in (sources or [{}])[0] if name in BY_NAME],
-        "metric_title": title,
-    }
-
-
-def _of_sigma(summary: Mapping[str, Any], kind: SigmaKind) -> Values:
+    has_sigma = kind is not SigmaKind.NONE
     distribution = distribution_of_model(summary["model"])
     scored = summary["frames"]["evaluated"] > 0
-    has_sigma = kind is not SigmaKind.NONE
-    headline, others = (
-        [compared(summary, name) for name in names(distribution) if scored and has_sigma]
-        for names in (headline_names, other_names)
-    )
-    return {
-        "scored": scored,
-        "distribution": distribution,
-        "baselines": BASELINE_LABELS.values(),
-        "has_sigma": has_sigma,
-        "has_size": kind is SigmaKind.METRES,
-        "headline": headline,
-        "others": others,
-        "by_distance": by_group(summary, "by_distance.", distribution) if scored else None,
-        "by_sigma": (
-            by_group(summary, "uncertainty.", distribution) if scored and has_sigma else None
-        ),
-        "conditional": conditional_text(summary["conditional_coverage"]),
-    }
-
-
-def _of_depth(summary: Mapping[str, Any]) -> Values:
-    scored = summary["frames"]["evaluated"] > 0
-    others = [f"depth.{name}" for name in summary["depth"]]
-    return {
-        "depth": [depth_row(summary, name) for name in HEADLINE_DEPTH] if scored else [],
-        "other_depth": [depth_row(summary, name) for name in others if name not in HEADLINE_DEPTH],
-        "scale": scale_text(summary["scale"]),
-    }
-
-
-def _remarks(summary: Mapping[str, Any], kind: SigmaKind) -> Values:
+    sources = summary["sources"]
+    model = summary["model"].get("name")
     warnings = summary["geometry"].get("warnings", [])
-    return {
-        "not_judged": NOT_JUDGED.get(kind, ""),
-        "frames": summary["frames"],
-        "warnings": warnings,
-        "notes": [note for note in summary["notes"] if note not in warnings],
-    }
-
-
-def _pictures(images: Images, kind: SigmaKind) -> Values:
-    captions = CURVES if kind is not SigmaKind.NONE else {**CURVES, **WITHOUT_SIGMA}
-    return {
-        "overlay": base64_text(images.overlay) if images.overlay else "",
-        "worst": [_frame(frame) for frame in images.worst],
-        "typical": [_frame(frame) for frame in images.typical],
-        "shown_plots": [
+    captions = CURVES if has_sigma else {**CURVES, **WITHOUT_SIGMA}
+    of_sigma = headline_names(distribution), other_names(distribution)
+    headline, others = (
+        [compared(summary, name) for name in names if scored and has_sigma] for names in of_sigma
+    )
+    of_depth = [f"depth.{name}" for name in summary["depth"]]
+    return render_template(
+        "report.html.j2",
+        source=summary["source"],
+        sources=sources,
+        verdict=summary["verdict"],
+        requirements=summary["requirements"],
+        frames=summary["frames"],
+        title=f"Depth and sigma of {model}" if model else "Depth and its uncertainty",
+        made=made(summary),
+        rows_of_summary=summary_rows(summary, command),
+        terms=[
+            (anchor(term), term, meaning)
+            for term, meaning in TERMS.items()
+            if term not in OF_SIGMA or has_sigma
+        ],
+        source_metrics=[BY_NAME[name] for name in (sources or [{}])[0] if name in BY_NAME],
+        metric_title=title,
+        scored=scored,
+        baselines=BASELINE_LABELS.values(),
+        has_sigma=has_sigma,
+        has_size=kind is SigmaKind.METRES,
+        headline=headline,
+        others=others,
+        by_distance=by_group(summary, "by_distance.", distribution) if scored else None,
+        by_sigma=by_group(summary, "uncertainty.", distribution) if scored and has_sigma else None,
+        conditional=conditional_text(summary["conditional_coverage"]),
+        depth=[depth_row(summary, name) for name in HEADLINE_DEPTH] if scored else [],
+        other_depth=[depth_row(summary, name) for name in of_depth if name not in HEADLINE_DEPTH],
+        scale=scale_text(summary["scale"]),
+        not_judged=NOT_JUDGED.get(kind, ""),
+        warnings=warnings,
+        notes=[note for note in summary["notes"] if note not in warnings],
+        overlay=base64_text(images.overlay) if images.overlay else "",
+        worst=[_frame(frame) for frame in images.worst],
+        typical=[_frame(frame) for frame in images.typical],
+        shown_plots=[
             (name, base64_text(images.plots[name]), caption)
             for name, caption in captions.items()
             if name in images.plots
         ],
-    }
+        settings=_settings(summary),
+    )
 
 
 def _settings(summary: Mapping[str, Any]) -> str:

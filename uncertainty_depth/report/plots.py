@@ -6,7 +6,7 @@ Okabe and Ito's colours are used, which colour-blind readers can distinguish; da
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -111,31 +111,23 @@ def draw(evaluation: Scores, distribution: str) -> Images:
     return Images(images, overlay, *shown)
 
 
-class Removal(NamedTuple):
-    """Curves for the error left when pixels are removed, means over the images, (K,) each.
+def removal_curves(sums: Sums, statistic: str) -> dict[str, Floats]:
+    """Return the abs_rel, rmse or a1 that is left when "percent" of the pixels are removed.
 
-    Attributes:
-        percent: how many pixels are removed.
-        predicted, proportional_to_depth: the most uncertain ones by these sigmas.
-        oracle: those with the largest errors.
-        random: any, which changes nothing; a constant sigma's.
+    The most uncertain ones by a sigma, the "oracle"'s by true error, or "random" ones, which
+    changes nothing; means over the images, (K,) each.
     """
-
-    percent: Floats
-    predicted: Floats
-    proportional_to_depth: Floats
-    oracle: Floats
-    random: Floats
-
-
-def removal_curves(sums: Sums, statistic: str) -> Removal:
-    """Return the curves for "abs_rel", "rmse" or "a1"."""
     row = STATISTICS.index(statistic)
     frames = sums["frames"][0]
     oracle: Floats = sums["oracle"][0, row] / frames
     predicted, by_depth = sums["removal"][0, :, row] / frames
-    percent = 100 * FRACTIONS[PLOTTED_FRACTIONS]
-    return Removal(percent, predicted, by_depth, oracle, np.full_like(oracle, oracle[0]))
+    return {
+        "percent": 100 * FRACTIONS[PLOTTED_FRACTIONS],
+        "predicted": predicted,
+        "proportional_to_depth": by_depth,
+        "oracle": oracle,
+        "random": np.full_like(oracle, oracle[0]),
+    }
 
 
 def sparsification_figure(sums: Sums, statistic: str) -> Figure:
@@ -147,13 +139,13 @@ def sparsification_figure(sums: Sums, statistic: str) -> Figure:
     curve = removal_curves(sums, statistic)
     color = LINES["predicted"]["color"]
     area = {"color": color, "alpha": 0.12, "linewidth": 0}
-    axes.fill_between(curve.percent, curve.oracle, curve.predicted, **area)
+    axes.fill_between(curve["percent"], curve["oracle"], curve["predicted"], **area)
     ause = BY_NAME[f"uncertainty.ause.{statistic}"]
     for name in ("random", "proportional_to_depth", "predicted", "oracle"):
         label = LINES[name]["label"]
         if name in SIGMA_NAMES:
             label += f", AUSE {ause.values(sums.of(name))[0]:.3g}"
-        axes.plot(curve.percent, getattr(curve, name), **{**LINES[name], "label": label})
+        axes.plot(curve["percent"], curve[name], **{**LINES[name], "label": label})
     axes.set(
         xlabel="most uncertain pixels removed (%)",
         ylabel=ERROR_LABELS[statistic],
@@ -177,7 +169,7 @@ def small_sparsification_figure(sums: Sums) -> Figure:
     curve = removal_curves(sums, "rmse")
     for name, label in SMALL_LABELS.items():
         color = LINES[name]["color"]
-        axes.plot(curve.percent, getattr(curve, name), color=color, linewidth=3, label=label)
+        axes.plot(curve["percent"], curve[name], color=color, linewidth=3, label=label)
     ause = BY_NAME["uncertainty.ause.rmse"].values(sums)[0]
     axes.set_title(f"AUSE {ause:.3g} m", fontsize=13)
     axes.set(xlim=(0, 100), ylim=(0, None), xticks=(0, 50, 100))

@@ -67,7 +67,7 @@ class RepeatDetector:
         repeated: int = 0,
         places: int = 0,
         keys: Iterable[int] = (),
-        patterns: NDArray[np.float32] | None = None,
+        patterns: Iterable[NDArray[np.float32]] = (),
     ) -> None:
         """Start with the counts and an earlier run's arrays."""
         self.still = still
@@ -75,10 +75,7 @@ class RepeatDetector:
         self.places = places
         self._leaders: list[_View] = []
         self._keys = set(keys)
-        self._patterns: NDArray[np.float32] = np.empty((0, 2, BLOCK_CELLS), np.float32)
-        if patterns is not None:
-            self._patterns = patterns
-        self._number = len(self._patterns)
+        self._patterns = list(patterns)
         self._first: _View | None = None
         self._last: Frame | None = None
         self._pattern: NDArray[np.float32] | None = None
@@ -127,13 +124,8 @@ class RepeatDetector:
         pattern = None if is_known else self._pattern
         if is_known or (pattern is not None and self._has(pattern)):
             self.repeated += 1
-        elif pattern is not None and self._number < MAX_PATTERNS:
-            if self._number == len(self._patterns):
-                room = np.empty((max(2 * self._number, 16), 2, BLOCK_CELLS), np.float32)
-                room[: self._number] = self._patterns
-                self._patterns = room
-            self._patterns[self._number] = pattern
-            self._number += 1
+        elif pattern is not None and len(self._patterns) < MAX_PATTERNS:
+            self._patterns.append(pattern)
 
     def merge(self, other: RepeatDetector) -> None:
         """Add another recording's frames, which show other places."""
@@ -153,7 +145,8 @@ class RepeatDetector:
     def arrays(self) -> dict[str, NDArray]:
         """Return the arrays to start again with."""
         keys = np.fromiter(self._keys, np.uint64, len(self._keys))
-        return {"frame_keys": keys, "frame_patterns": self._patterns[: self._number]}
+        patterns = np.array(self._patterns, np.float32).reshape(-1, 2, BLOCK_CELLS)
+        return {"frame_keys": keys, "frame_patterns": patterns}
 
     def _remember(self, keys: Iterable[int]) -> None:
         if len(self._keys) < MAX_FRAMES:
@@ -161,7 +154,9 @@ class RepeatDetector:
 
     def _has(self, pattern: NDArray[np.float32]) -> bool:
         """Return whether an earlier frame had the same errors and ground truth, up to a scale."""
-        known = self._patterns[: self._number]
+        if not self._patterns:
+            return False
+        known = np.stack(self._patterns)
         common = np.isfinite(known[:, 0]) & np.isfinite(pattern[0])
         known, common = (each[common.sum(axis=1) >= MIN_CELLS] for each in (known, common))
         if not len(known):
@@ -178,9 +173,8 @@ class RepeatDetector:
         return False
 
     def __deepcopy__(self, _: dict[int, Any]) -> RepeatDetector:
-        """Return a copy; keys, as integers, need none."""
-        patterns = self._patterns[: self._number]
-        return RepeatDetector(self.still, self.repeated, self.places, self._keys, patterns)
+        """Return a copy; keys, as integers, need none, and patterns do not change."""
+        return RepeatDetector(self.still, self.repeated, self.places, self._keys, self._patterns)
 
 
 class _View(NamedTuple):

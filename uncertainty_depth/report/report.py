@@ -176,8 +176,8 @@ def summarize(evaluation: Scores, context: Context, is_quick: bool = False) -> d
         with suppress(PackageNotFoundError):  # not installed by pip
             versions[name] = version(name)
     return {
-        "verdict": verdict.as_dict(),
-        "requirements": [result.as_dict() for result in results],
+        "verdict": asdict(verdict),
+        "requirements": [asdict(result) for result in results],
         **metrics,
         "conditional_coverage": (
             {} if is_quick else conditional_coverage(evaluation, sample, distribution)

@@ -8,7 +8,7 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from operator import ge, gt, le, lt
@@ -61,10 +61,6 @@ class Outcome:
     value: float
     interval: tuple[float, float]
     text: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as in `summary.json`."""
-        return asdict(self)
 
 
 def requirements_of(config: RequirementConfig) -> tuple[Requirement, ...]:
@@ -132,7 +128,10 @@ def outcome(requirement: Requirement, summary: Mapping[str, Any], distribution: 
     limit = f"{requirement.comparison} {requirement.limit:g}"
     name = _short(requirement.metric)
     if math.isnan(value):
-        reason = _reason(requirement.metric, summary)
+        reason = summary["undefined"].get(requirement.metric, "it is not defined on these frames")
+        if not frames["evaluated"]:
+            skipped = ", ".join(f"{count} {cause}" for cause, count in frames["skipped"].items())
+            reason = f"no frame was scored ({skipped or 'none was read'})"
         text = f"{FAIL}{name} is not a number, required {limit}: {reason}"
         return Outcome(requirement.text, False, value, (low, high), text)
     passed = COMPARISONS[requirement.comparison](value, requirement.limit)
@@ -153,14 +152,6 @@ def outcome(requirement: Requirement, summary: Mapping[str, Any], distribution: 
             f"; it is under the {claimed} distribution, the model's is {modelled}: {_short(own)}"
         )
     return Outcome(requirement.text, passed, value, (low, high), text)
-
-
-def _reason(metric: str, summary: Mapping[str, Any]) -> str:
-    frames = summary["frames"]
-    if not frames["evaluated"]:
-        skipped = ", ".join(f"{count} {reason}" for reason, count in frames["skipped"].items())
-        return f"no frame was scored ({skipped or 'none was read'})"
-    return str(summary["undefined"].get(metric, "it is not defined on these frames"))
 
 
 def _resolved(name: str, text: str) -> str:

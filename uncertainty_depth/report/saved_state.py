@@ -21,7 +21,7 @@ from uncertainty_depth.core.records import Overlap, Use
 from uncertainty_depth.core.strict import Expected
 from uncertainty_depth.metrics.state import BLOCK, BLOCK_CELLS, MAX_BLOCKS
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.report.frame_table import SavedFrames
+from uncertainty_depth.report.frame_table import FrameTable
 from uncertainty_depth.report.judgement import GREEN, GREY, RED
 from uncertainty_depth.report.model_facts import is_recorded
 from uncertainty_depth.report.repeats import MAX_FRAMES, MAX_PATTERNS
@@ -80,7 +80,7 @@ def read_report(folder: Path) -> SavedReport:
             raise SourceError(f"{path} has format {str(number)[:20]}; expected {FORMAT}: {reason}")
         summary = _checked_summary(folder, content)
         arrays = strict.read_arrays(path, LAYOUT)
-        evaluation = Evaluation.restored(header, arrays, SavedFrames(folder))
+        evaluation = Evaluation.restored(header, arrays, FrameTable(folder))
         details = header["details"]
     except SourceError:
         raise

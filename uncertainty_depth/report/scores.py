@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,7 @@ from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flat_values, nested
 from uncertainty_depth.metrics.state import Block
-from uncertainty_depth.report.frame_table import FrameName, FrameTable, SavedFrames
+from uncertainty_depth.report.frame_table import FrameName, FrameTable
 from uncertainty_depth.report.repeats import RepeatDetector
 
 MIN_DISTANCE = 1 / 20
@@ -63,8 +63,7 @@ class Example:
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class ExampleSlot:
+class ExampleSlot(NamedTuple):
     """An example with its index in the run and its error."""
 
     index: int
@@ -131,16 +130,13 @@ class Examples:
         return [lowest] if lowest and error > lowest.error else None
 
 
-ScoresT = TypeVar("ScoresT", bound="Scores")
-
-
 class Scores:
     """Metrics on all frames so far, and how many frames were skipped, by reason.
 
     Args:
         config: which pixels are scored, and how; None for the defaults.
         sigma_kind: what sigma is, if the frames have any.
-        saved: frames of an evaluation that is only read; None to add frames.
+        table: the frames of an evaluation that is only read; None to add frames.
         **options: `EvaluationConfig`'s, in place of the config's, e.g. `max_depth=10`.
 
     Attributes:
@@ -154,7 +150,7 @@ class Scores:
         self,
         config: EvaluationConfig | None = None,
         sigma_kind: SigmaKind = SigmaKind.METRES,
-        saved: SavedFrames | None = None,
+        table: FrameTable | None = None,
         **options: Any,
     ) -> None:
         self.config = changed(config or EvaluationConfig(), options)
@@ -168,7 +164,7 @@ class Scores:
         self.cameras = CameraRange()
         self.views = RepeatDetector()
         self.sample = PixelSample()
-        self.table: Any = FrameTable() if saved is None else saved
+        self.table = table or FrameTable()
         self.examples = Examples(self.config.example_frames)
 
     @property
@@ -364,17 +360,14 @@ class Scores:
 
     @classmethod
     def restored(
-        cls: type[ScoresT],
-        header: Mapping[str, Any],
-        arrays: Mapping[str, NDArray],
-        saved: SavedFrames,
-    ) -> ScoresT:
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray], table: FrameTable
+    ) -> Self:
         """Return the evaluation that `save` wrote, to be read.
 
         Raise as JSON's readers if damaged.
         """
         metrics = OnlineMetrics.from_arrays(header, arrays)
-        evaluation = cls(metrics.config, SigmaKind(header["sigma_kind"]), saved)
+        evaluation = cls(metrics.config, SigmaKind(header["sigma_kind"]), table)
         evaluation.metrics = metrics
         evaluation.evaluated = int(header["evaluated"])
         evaluation.skipped = Counter({str(k): int(v) for k, v in header["skipped"].items()})

@@ -11,7 +11,6 @@ from itertools import chain
 from uncertainty_depth.core.output import MARK
 from uncertainty_depth.metrics.bootstrap import Interval
 from uncertainty_depth.metrics.metric import Metric
-from uncertainty_depth.metrics.registry import BY_VALUE
 from uncertainty_depth.report.comparison import Comparison, Row, headline_of
 
 CSV_MARK = "metric,unit,better,over,best,"
@@ -41,7 +40,7 @@ def csv_table(comparison: Comparison) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
     for row in comparison.rows:
-        metric = BY_VALUE[row.name]
+        metric = row.metric
         best = "; ".join(comparison.names[place] for place in sorted(row.best()))
         cells = [_numbers(row.values[0])]
         for index, (value, gap) in enumerate(zip(row.values[1:], row.differences, strict=True)):
@@ -60,7 +59,7 @@ def latex_table(comparison: Comparison) -> str:
     """Return the headline metrics as a table for booktabs: a line each report, the best bold."""
     names = headline_of(comparison)
     rows = [row for row in comparison.rows if row.name in names]
-    heads = [_head(BY_VALUE[row.name]) for row in rows]
+    heads = [_head(row.metric) for row in rows]
     lines = [" & ".join(["", *heads])]
     for place, name in enumerate(comparison.names):
         cells = [_cell(row, place) for row in rows]
@@ -82,5 +81,5 @@ def _head(metric: Metric) -> str:
 
 def _cell(row: Row, place: int) -> str:
     value = row.values[place].value
-    text = "--" if math.isnan(value) else BY_VALUE[row.name].text(value).translate(LATEX)
+    text = "--" if math.isnan(value) else row.metric.text(value).translate(LATEX)
     return rf"\textbf{{{text}}}" if place in row.best() else text

@@ -16,8 +16,9 @@ Any red line makes the verdict red. A metric counts as better or worse only if i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,22 +42,26 @@ from uncertainty_depth.report.judgement import (
     Outcome,
 )
 from uncertainty_depth.report.model_facts import is_recorded, part_of
-from uncertainty_depth.report.next_steps import (
-    CAMERA_NAMES,
-    NOTHING_SCORED,
-    OUTSIDE_RANGE,
-    TRAINED_ON,
-    UNFAMILIARITY,
-    Findings,
-    next_steps,
-)
 from uncertainty_depth.report.page import MIN_PIXELS, unfamiliarity_text
 from uncertainty_depth.report.scores import Scores
 from uncertainty_depth.sigma.calibration.fitted_data import advice
 
+UNFAMILIARITY = "unfamiliarity"
+OUTSIDE_RANGE = "ground truth outside the depth range"
+TRAINED_ON = "frames of the training"
+CAMERA_NAMES = {
+    "focal_length_per_width": "focal length / image width",
+    "aspect": "image width / height",
+}
+"""Names of the domain's checks."""
+NOTHING_SCORED = (
+    "Run `uncertainty-depth info` on the source: it shows the topics, and whether depth and image "
+    "fit.",
+)
 MANY_STILL = 0.5
 """Above this fraction of still frames the verdict says so."""
 MAX_CHECKS_IN_LINE = 2
+MAX_STEPS = 3
 FAILURES = {
     "depth": "the depth is no better than one that ignores the image",
     "order": "sigma ranks the errors worse than a trivial sigma",
@@ -118,13 +123,9 @@ class Verdict:
     blocks: int = 0
     notes: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as in `summary.json`."""
-        return asdict(self)
-
     def __str__(self) -> str:
         """Return headline, lines and notes, as on a terminal."""
-        return "\n".join(sentences(self.as_dict()))
+        return "\n".join(sentences(asdict(self)))
 
 
 def judge(
@@ -140,7 +141,9 @@ def judge(
     lists name scored sources. `sample` is the metrics', if the caller has it.
     """
     if not evaluation.evaluated:
-        return Verdict(GREY, nothing_scored(evaluation), next_steps=NOTHING_SCORED)
+        reasons = ", ".join(f"{count} {reason}" for reason, count in evaluation.skipped.items())
+        text = f"no frame could be scored: {reasons or 'none was read'}"
+        return Verdict(GREY, text, next_steps=NOTHING_SCORED)
     sample = sample or evaluation.resampled()
     if not BY_NAME["depth.mae"].values(sample.total)[0]:  # no camera and no LiDAR is that exact
         return Verdict(GREY, "every error is 0: the ground truth is the depth that is scored")
@@ -180,7 +183,7 @@ def judge(
     else:
         reason = "too few different places" if few_views else "not enough is known"
         headline = f"Undecided: {reason} to judge {_questions(decisive)}"
-    found = Findings(
+    steps = _next_steps(
         colors={line.name: line.color for line in lines},
         red_checks={check.name for line in lines for check in line.checks if check.color == RED},
         kind=kind,
@@ -195,8 +198,78 @@ def judge(
             if line.name != "domain" and check.name != SCORED
         ),
     )
-    steps = next_steps(found)
-    return Verdict(color, headline, _numbers(sample), steps, lines, sample.drawn_blocks, notes)
+    return Verdict(
+        color,
+        headline,
+        _numbers(sample),
+        tuple(islice(steps, MAX_STEPS)),
+        lines,
+        sample.drawn_blocks,
+        notes,
+    )
+
+
+def _next_steps(
+    *,
+    colors: Mapping[str, str],
+    red_checks: Set[str],
+    kind: SigmaKind,
+    is_recorded: bool,
+    is_calibrated_on: bool,
+    ranks_as_depth: bool,
+    few_views: bool,
+    is_unclear: bool,
+) -> Iterator[str]:
+    """Yield what to do now as sentences, the most useful first."""
+    red = [name for name, color in colors.items() if color == RED]
+    if TRAINED_ON in red_checks:
+        yield "Score frames that the model was not trained on."
+    if SCORED in red_checks:
+        yield "Find out why the model leaves pixels out: they are not scored."
+    elif "depth" in red:
+        yield (
+            "Do not act on this depth. Check its unit and geometry (`uncertainty-depth info`); a "
+            "wrong scale shows as `scale` far from 1."
+            if is_recorded
+            else "Do not act on this depth here. Fine-tune the model on drives like these (`train "
+            "--from MODEL`), or correct its depth by odometry or a sensor (`--measurements`)."
+        )
+    elif red_checks & {UNFAMILIARITY, *CAMERA_NAMES.values()}:
+        yield (
+            "Fine-tune the model on drives like these (`train --from MODEL`), or correct its "
+            "depth by odometry or a sensor (`--measurements`)."
+        )
+    if OUTSIDE_RANGE in red_checks:
+        yield "Leave out what lies beyond the model's range (`--max-depth`), or train a wider one."
+    if "order" in red:
+        yield (
+            "Check which way sigma or the confidence counts (`--confidence-type`): no calibration "
+            "can mend a wrong order."
+            if is_recorded
+            else "Try another method (`--method`): no calibration can mend a wrong order."
+        )
+    if "size" in red:
+        yield "Calibrate sigma on drives of your own (`calibrate`), then score others."
+    elif is_calibrated_on:
+        yield "Score frames that sigma was not calibrated on."
+    if kind is SigmaKind.RANK:
+        yield "Put the confidence in metres (`calibrate`), then score with `--sigma-map`."
+    if kind is SigmaKind.NONE:
+        yield "Give the depth a sigma (`calibrate`), then score with `--sigma-map`."
+    if ranks_as_depth and "order" not in red:
+        yield (
+            "Use sigma's size, for bounds and gates: its order tells no more than the depth does."
+        )
+    if few_views and GREY in colors.values():
+        yield "Record in more places: more frames of the same ones do not help."
+    elif is_unclear:
+        yield "Record in more places: the intervals are too wide to decide."
+    if set(colors.values()) == {GREEN}:
+        yield (
+            "Act on it in places like these: bounds, trusted pixels and free space follow from "
+            "sigma."
+        )
+        yield "Score again when the place, the camera or the light changes."
 
 
 def sentences(verdict: Mapping[str, Any]) -> list[str]:
@@ -216,12 +289,6 @@ def diagnostic_values(verdict: Verdict) -> dict[str, str]:
     lines = {f"verdict.{line.name}": f"{line.color}: {line.text}" for line in verdict.lines}
     headline = f"{verdict.color}: {verdict.text}"
     return {"verdict": headline, "verdict.numbers": verdict.numbers, **lines}
-
-
-def nothing_scored(evaluation: Scores) -> str:
-    """Return the reason why no frame was scored."""
-    reasons = ", ".join(f"{count} {reason}" for reason, count in evaluation.skipped.items())
-    return f"no frame could be scored: {reasons or 'none was read'}"
 
 
 def _line(name: str, checks: Sequence[Check], doubt: str) -> Line:
@@ -368,8 +435,12 @@ def domain_checks(
     for name, label in CAMERA_NAMES.items():
         trained = strict.limits_of(training_camera.get(name))
         results.append(_camera_check(label, getattr(cameras, name), trained))
-    if trained_on is not None:
-        results.append(_trained_on_check(trained_on))
+    if trained_on:
+        color = RED if any(overlap.certain for overlap in trained_on) else GREY
+        results.append(Check(TRAINED_ON, color, "; ".join(map(str, trained_on))))
+    elif trained_on is not None:
+        text = "no source with these names was trained on"
+        results.append(Check(TRAINED_ON, GREEN, text))
     return results
 
 
@@ -511,12 +582,3 @@ def _span(limits: Sequence[float]) -> str:
     low = f"{limits[0]:.2f}"
     high = f"{limits[-1]:.2f}"
     return low if low == high else f"{low} to {high}"
-
-
-def _trained_on_check(trained_on: Sequence[Overlap]) -> Check:
-    name = TRAINED_ON
-    if not trained_on:
-        text = "no source with these names was trained on"
-        return Check(name, GREEN, text)
-    color = RED if any(overlap.certain for overlap in trained_on) else GREY
-    return Check(name, color, "; ".join(map(str, trained_on)))
