@@ -205,7 +205,7 @@ def dependence_of(*metrics: OnlineMetrics) -> Dependence:
 
     Any may drift slowly: the longest blocks and the highest correlations count.
     """
-    found = []
+    found: list[Dependence] = []
     for each in metrics:
         sums = each.each_block()
         with np.errstate(invalid="ignore"):

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from uncertainty_depth.core.array_types import Floats
 from uncertainty_depth.metrics import checks
 
-DEPTH_ERRORS = (
+NAMES = (
     "mae",
     "abs_rel",
     "sq_rel",
@@ -142,7 +142,7 @@ def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
     depth, ground_truth = checks.flat(depth=depth, ground_truth=ground_truth)
     checks.above_zero(ground_truth=ground_truth)
     if not len(depth):
-        return dict.fromkeys(DEPTH_ERRORS, math.nan)
+        return dict.fromkeys(NAMES, math.nan)
     errors = PixelErrors.of(depth, ground_truth)
     is_positive = depth.min() > 0
     means = {
@@ -156,4 +156,4 @@ def depth_errors(depth: ArrayLike, ground_truth: ArrayLike) -> dict[str, float]:
         "irmse": PER_KM * np.sqrt((errors.inverse**2).mean()),
         **{f"a{power}": (errors.factor < A1_FACTOR**power).mean() for power in (1, 2, 3)},
     }
-    return {name: float(means[name]) for name in DEPTH_ERRORS}
+    return {name: float(means[name]) for name in NAMES}

@@ -213,6 +213,11 @@ def covered_shares(distribution: str, sums: Sums) -> Floats:
     )
 
 
+def covered_share(distribution: str, percent: int, sums: Sums) -> Floats:
+    """Return what share of the errors lies in one level's interval."""
+    return covered_shares(distribution, sums)[:, percent - 1]
+
+
 def auce_by(half_widths: Floats, sums: Sums) -> Floats:
     """Return AUCE for intervals with these measured (99,) half widths in sigmas."""
     return area_of_miscoverage(_below(sums, half_widths) / sums["pixels"][:, None])

@@ -93,6 +93,21 @@ class Metric:
     reason: Callable[[Sums], str] | str = ""
 
     @property
+    def title(self) -> str:
+        """Its label, with its unit."""
+        return f"{self.label}, {self.unit}" if self.unit else self.label
+
+    @property
+    def note(self) -> str:
+        """What it means, and which value is better."""
+        if isinstance(self.better, float):
+            best = percent_text(self.better, 0) if self.in_percent else f"{self.better:g}"
+            text = f"best at {best}"
+        else:
+            text = f"{self.better} is better" if self.better else ""
+        return "; ".join(part for part in (self.meaning, text) if part)
+
+    @property
     def is_of_sigma(self) -> bool:
         """Whether the trivial baselines have it too."""
         is_list = bool(self.groups)

@@ -31,6 +31,7 @@ from uncertainty_depth.metrics.from_sums import (
     SIGMA_GROUPS,
     at_distance,
     coverage_by_sigma,
+    covered_share,
     covered_shares,
     deviation,
     ence,
@@ -94,9 +95,7 @@ def _size_metrics(distribution: str) -> tuple[Metric, ...]:
         *(
             metric(of_distribution(f"uncertainty.coverage_{percent}", distribution),
                 better=percent / 100, limits=SHARE, in_percent=True,
-                compute=lambda sums, level=percent - 1: (
-                    covered_shares(distribution, sums)[:, level]
-                ),
+                compute=partial(covered_share, distribution, percent),
                 label=f"coverage {percent} % ({title})",
                 meaning=f"size: errors in the {percent} % interval")
             for percent in COVERAGE_LEVELS
@@ -327,23 +326,18 @@ def nested(values: Mapping[str, float]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, value in values.items():
         metric = BY_VALUE.get(name)
-        *path, last = metric.name.split(".") if metric and metric.groups else name.split(".")
-        if metric and metric.groups:
-            path = [*path, last]
-            last = name.removeprefix(f"{metric.name}.")
+        group = name.removeprefix(f"{metric.name}.") if metric and metric.groups else ""
+        *path, last = name.removesuffix(f".{group}").split(".")
         branch = result
-        for key in path[:-1] if metric and is_numbered(metric) else path:
+        for key in path:
             branch = branch.setdefault(key, {})
-        if metric and is_numbered(metric):
-            branch.setdefault(path[-1], []).append(value)
+        if group.isdecimal():  # numbered from 1
+            branch.setdefault(last, []).append(value)
+        elif group:
+            branch.setdefault(last, {})[group] = value
         else:
             branch[last] = value
     return result
-
-
-def is_numbered(metric: Metric) -> bool:
-    """Return whether a metric's groups are numbers from 1: a list in `summary.json`."""
-    return bool(metric.groups) and metric.groups[0].isdecimal()
 
 
 def flatten(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

@@ -40,9 +40,7 @@ from uncertainty_depth.report.page import (
     HEADLINE_DEPTH,
     base64_text,
     headline_names,
-    note,
     render_template,
-    title,
 )
 from uncertainty_depth.report.plots import (
     ERROR_LABELS,
@@ -330,8 +328,6 @@ def write(comparison: Comparison, folder: Path, command: str, curves: Sequence[s
             for row in rows
             if row.metric.groups and any(math.isfinite(value.value) for value in row.values)
         ],
-        metric_title=title,
-        metric_note=note,
         frame_name=frame_name,
         plots={name: base64_text(data) for name, data in plots.items()},
         worst=comparison.worst,

@@ -12,14 +12,13 @@ import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.metrics.calibration import of_distribution
-from uncertainty_depth.metrics.metric import NOT_JUDGED, Metric, SigmaKind, percent_text
+from uncertainty_depth.metrics.metric import NOT_JUDGED, SigmaKind, percent_text
 from uncertainty_depth.metrics.registry import BY_NAME, METRICS, baseline_name, flatten
 from uncertainty_depth.report.model_facts import distribution_of_model, part_of
 from uncertainty_depth.report.scores import frame_name
@@ -164,7 +163,6 @@ def render(summary: Mapping[str, Any], command: str, images: Images) -> str:
             if term not in OF_SIGMA or has_sigma
         ],
         source_metrics=[BY_NAME[name] for name in (sources or [{}])[0] if name in BY_NAME],
-        metric_title=title,
         scored=scored,
         baselines=BASELINE_LABELS.values(),
         has_sigma=has_sigma,
@@ -255,23 +253,20 @@ def _frame(frame: FrameImage) -> dict[str, str]:
     return {"name": name, "data": base64_text(frame.data), "caption": caption}
 
 
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("uncertainty_depth.report", "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {"linked": linked, "with_code": with_code}
+
+
 def render_template(name: str, **values: Any) -> str:
     """Return a template of this package, filled with values, which are escaped, as UTF-8."""
-    text: str = strict.encodable(_template(name).render(**values))
+    text: str = strict.encodable(_ENVIRONMENT.get_template(name).render(**values))
     return text
-
-
-@cache
-def _template(name: str) -> Template:
-    environment = Environment(
-        loader=PackageLoader("uncertainty_depth.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"linked": linked, "with_code": with_code}
-    return environment.get_template(name)
 
 
 def base64_text(data: bytes) -> str:
@@ -307,21 +302,6 @@ def other_names(distribution: str) -> tuple[str, ...]:
     ]
     others.sort(key=lambda each: each.distribution != distribution)
     return tuple(metric.name for metric in others)
-
-
-def title(metric: Metric) -> str:
-    """Return a metric's label, with its unit."""
-    return f"{metric.label}, {metric.unit}" if metric.unit else metric.label
-
-
-def note(metric: Metric) -> str:
-    """Return what a metric means, and which value is better."""
-    if isinstance(metric.better, float):
-        best = percent_text(metric.better, 0) if metric.in_percent else f"{metric.better:g}"
-        text = f"best at {best}"
-    else:
-        text = f"{metric.better} is better" if metric.better else ""
-    return "; ".join(part for part in (metric.meaning, text) if part)
 
 
 def table(summary: Mapping[str, Any], model: Mapping[str, Any]) -> str:
@@ -415,7 +395,7 @@ def depth_row(summary: Mapping[str, Any], name: str) -> dict[str, str]:
     metric = BY_NAME[name]
     value = metric.text(summary["depth"][name.removeprefix("depth.")])
     interval = interval_text(summary, name)
-    return {"label": title(metric), "text": value, "interval": interval, "note": note(metric)}
+    return {"label": metric.title, "text": value, "interval": interval, "note": metric.note}
 
 
 def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -433,8 +413,8 @@ def compared(summary: Mapping[str, Any], name: str) -> dict[str, Any]:
     cells[0]["text"] = "no unit" if no_unit else metric.text(values[0])
     interval = interval_text(summary, name)
     reason = "" if no_unit else summary["undefined"].get(name, "")
-    notes = "; not a number: ".join(part for part in (note(metric), reason) if part)
-    return {"label": title(metric), "note": notes, "cells": cells, "interval": interval}
+    notes = "; not a number: ".join(part for part in (metric.note, reason) if part)
+    return {"label": metric.title, "note": notes, "cells": cells, "interval": interval}
 
 
 def by_group(
@@ -463,4 +443,4 @@ def by_group(
         # under_0.5m, 2_3m
         name = group.replace("_", " " if group[0].isalpha() else " to ", 1)
         rows.append((name, cells))
-    return [title(metric) for metric in metrics], rows
+    return [metric.title for metric in metrics], rows

@@ -204,7 +204,6 @@ def conditional_coverage(
     """
     kind = evaluation.sigma_kind
     frames = evaluation.sample.frames()
-    reason = ""
     if kind is not SigmaKind.METRES:
         reason = NOT_JUDGED[kind]
     elif sample is None or not len(frames):
@@ -214,14 +213,14 @@ def conditional_coverage(
             f"the frames count as {sample.drawn_blocks} independent blocks; expected at least "
             f"{ENOUGH_BLOCKS}, of {MIN_VIEWS} frames"
         )
-    if reason or sample is None:
-        return {"excess_risk": math.nan, "undefined": reason}
-    metric = BY_NAME[of_distribution("uncertainty.coverage_95", distribution)]
-    return {
-        "excess_risk": excess_risk(frames, distribution),
-        "all_pixels": abs(float(metric.values(sample.total)[0]) - NOMINAL_LEVEL),
-        "frames": len(frames),
-    }
+    else:
+        metric = BY_NAME[of_distribution("uncertainty.coverage_95", distribution)]
+        return {
+            "excess_risk": excess_risk(frames, distribution),
+            "all_pixels": abs(float(metric.values(sample.total)[0]) - NOMINAL_LEVEL),
+            "frames": len(frames),
+        }
+    return {"excess_risk": math.nan, "undefined": reason}
 
 
 def metrics_with_intervals(evaluation: Scores, sample: Resampled | None) -> dict[str, Any]:

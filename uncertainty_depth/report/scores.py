@@ -64,9 +64,9 @@ class Example:
 
 
 class ExampleSlot(NamedTuple):
-    """An example with its index in the run and its error."""
+    """An example with its place in the run and its error."""
 
-    index: int
+    place: int
     error: float
     example: Example
 
@@ -110,17 +110,17 @@ class Examples:
         if not self._spread:
             return []
         median = float(np.median([slot.error for slot in self._spread]))
-        worst = {slot.index for slot in self._worst}
-        others = [slot for slot in self._spread if slot.index not in worst]
+        worst = {slot.place for slot in self._worst}
+        others = [slot for slot in self._spread if slot.place not in worst]
         others.sort(key=lambda slot: abs(slot.error - median))
         typical = others[: self._number - len(self._worst)]
-        typical.sort(key=lambda slot: slot.index)
+        typical.sort(key=lambda slot: slot.place)
         return [slot.example for slot in typical]
 
     def _replaced_by(self, index: int, error: float) -> list[ExampleSlot] | None:
         """Return the worst frames that this one replaces; None if it is not among the worst."""
         near = [
-            worst for worst in self._worst if index - worst.index < self._offers * MIN_DISTANCE
+            worst for worst in self._worst if index - worst.place < self._offers * MIN_DISTANCE
         ]
         if near:
             return near if error > max(worst.error for worst in near) else None
