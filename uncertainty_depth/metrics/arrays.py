@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,15 +62,6 @@ def inner(first: Floats, second: Floats) -> float:
     return float(np.einsum("i,i", first, second))
 
 
-def clipped(index: Integers, number: int) -> Integers:
-    """Clip indices to 0 ... number - 1 in place, skipping the pass if not needed."""
-    if index.min() < 0:
-        np.maximum(index, 0, out=index)
-    if index.max() >= number:
-        np.minimum(index, number - 1, out=index)
-    return index
-
-
 def first_sums(values: Floats, counts: Integers) -> Floats:
     """Return the sums over the first `counts` values along the last axis.
 
@@ -91,28 +81,10 @@ def first_sums(values: Floats, counts: Integers) -> Floats:
 
 
 def average_ranks(ascending: Floats) -> Floats:
-    """Return centred ranks, equal values' mean, for sorted values; read only, as it is shared."""
-    ranks = _distinct_ranks(len(ascending))
-    equal = np.flatnonzero(ascending[1:] == ascending[:-1])
-    if not len(equal):
-        return ranks
-    ranks = ranks.copy()
-    is_first = np.ones(len(equal), dtype=bool)
-    np.greater(equal[1:], equal[:-1] + 1, out=is_first[1:])
-    first = equal[is_first]
-    last = equal[np.append(is_first[1:], True)] + 1
-    lengths = last - first + 1
-    tied = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
-    ranks[tied] = np.repeat((ranks[first] + ranks[last]) / 2, lengths)
-    return ranks
-
-
-@lru_cache(maxsize=1)
-def _distinct_ranks(number: int) -> Floats:
-    """Return the centred ranks for values that all differ."""
-    ranks: Floats = np.arange(number, dtype=np.float64) - (number - 1) / 2
-    ranks.flags.writeable = False
-    return ranks
+    """Return centred ranks, equal values' mean, for sorted values."""
+    first = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
+    lengths = np.diff(first, append=len(ascending))
+    return np.repeat(first + (lengths - 1) / 2, lengths) - (len(ascending) - 1) / 2
 
 
 ROUNDING = 1e-18

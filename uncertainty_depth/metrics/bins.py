@@ -9,19 +9,18 @@ last octave on. Histograms have any leading axes: a thousand bootstrap replicate
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.metrics.arrays import Integers, clipped
+from uncertainty_depth.metrics.arrays import Integers
 
 MANTISSA_BITS = 52
 EXPONENT_OFFSET = 1023
 FEW_PIXELS = 8
 """Pixels in a bin whose slope counts half."""
-NO_LIMITS = (np.array(0.0), np.array(np.inf))
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,8 @@ class Bins:
         first = (EXPONENT_OFFSET + self.low) << self.bits
         index = values.view(np.int64) >> (MANTISSA_BITS - self.bits)
         index -= first - 1
-        return clipped(index, self.number)
+        return np.clip(index, 0, self.number - 1)
 
-    @lru_cache(maxsize=256)  # noqa: B019  a few small records, which keep their edges
     def at(self, exponent: int) -> Bins:
         """Return the same bins for values `2^exponent` times as large."""
         return replace(self, low=self.low + exponent, high=self.high + exponent)
@@ -66,7 +64,7 @@ class Bins:
         shift = self.bits - coarser.bits
         # One sum moves to the first octave in `coarser` and makes the shift count from 1.
         shifted = index + (((self.low - coarser.low) << self.bits) + (1 << shift) - 1)
-        return clipped(shifted >> shift, coarser.number)
+        return np.clip(shifted >> shift, 0, coarser.number - 1)
 
     @cached_property
     def edges(self) -> Floats:
@@ -87,7 +85,7 @@ class Bins:
         numbers: NDArray,
         zeros: NDArray,
         infinite: NDArray,
-        resolved: tuple[NDArray, NDArray] = NO_LIMITS,
+        resolved: tuple[NDArray, NDArray],
     ) -> Floats:
         """Return approximate order statistics from histograms, counted from 1.
 
@@ -99,7 +97,7 @@ class Bins:
             numbers: (..., K) which order statistics; same leading axes as `counts`.
             zeros: (...) pixels whose value is exactly 0.
             infinite: (...) pixels whose value is infinite.
-            resolved: (...) each, what the histograms resolve if that is less than these bins.
+            resolved: (...) each, the smallest and largest value that the histograms resolve.
         """
         total = np.cumsum(counts, axis=-1, dtype=np.float64)
         index = _places(total, numbers)
@@ -154,12 +152,7 @@ class Bins:
 
 def _places(total: Floats, numbers: NDArray) -> Integers:
     """Return the bin that each order statistic lies in, (..., K), from cumulative counts."""
-    if total.ndim == 1 or total.size == total.shape[-1]:
-        flat = np.searchsorted(total.reshape(-1), np.asarray(numbers).reshape(-1), side="left")
-        index = flat.reshape(np.shape(numbers))
-    else:
-        columns = np.moveaxis(np.asarray(numbers), -1, 0)
-        index = np.stack([(total < number[..., None]).sum(axis=-1) for number in columns], axis=-1)
+    index = (total[..., None, :] < np.asarray(numbers)[..., None]).sum(axis=-1)
     return np.minimum(index, total.shape[-1] - 1)
 
 

@@ -120,11 +120,8 @@ class ScoredPixels:
     def scale(self) -> float:
         """The depth's missing factor: median of ground truth / depth; NaN without any."""
         positive = self.depth > 0
-        if positive.all():
-            return float(np.median(self.ground_truth / self.depth)) if len(self) else math.nan
-        if not positive.any():
-            return math.nan
-        return float(np.median(self.ground_truth[positive] / self.depth[positive]))
+        factors = self.ground_truth[positive] / self.depth[positive]
+        return float(np.median(factors)) if len(factors) else math.nan
 
 
 @lru_cache(maxsize=4)

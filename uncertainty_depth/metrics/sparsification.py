@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -213,20 +212,15 @@ def _remaining_counts(ascending: Floats) -> Integers:
 
     The thresholds are `-key`'s percentiles, negated, rounded as NumPy does it.
     """
-    places, weight = _percentile_places(len(ascending))
-    near, far = ascending[places]
+    number = len(ascending)
+    position = FRACTIONS * (number - 1)
+    below = position.astype(np.int64)
+    weight = position - below
+    near, far = ascending[number - 1 - np.minimum((below, below + 1), number - 1)]
     with np.errstate(invalid="ignore"):
         step = far - near
         values = np.where(weight >= 0.5, far - step * (1 - weight), near + step * weight)
     return np.searchsorted(ascending, np.where(near == far, near, values), "right")
-
-
-@lru_cache(maxsize=8)
-def _percentile_places(number: int) -> tuple[Integers, Floats]:
-    """Return the two sorted pixels next to each percentile (2, K) and the second one's weight."""
-    position = FRACTIONS * (number - 1)
-    below = position.astype(np.int64)
-    return number - 1 - np.minimum(np.stack((below, below + 1)), number - 1), position - below
 
 
 def ause_and_aurg(removal: Floats, oracle: Floats) -> tuple[Floats, Floats]:
