@@ -116,7 +116,7 @@ def test_memory_does_not_grow_with_the_number_of_frames():
 def test_examples_are_the_worst_and_typical_frames(errors, wanted):
     examples = Examples(wanted)
     for index, error in enumerate(errors):
-        examples.offer(error, lambda index=index: index)
+        examples.offer(error, index)
     worst = examples.worst()
     typical = examples.typical()
     assert len(worst) <= wanted // 2
@@ -133,7 +133,7 @@ def test_worst_frames_are_apart_in_time():
     for index in range(200):
         near = 60 <= index < 66
         error = 0.9 + index / 1000 if near else 0.5 if index == 150 else 0.1
-        examples.offer(error, lambda index=index: index)
+        examples.offer(error, index)
     assert examples.worst() == [65, 150]
 
 

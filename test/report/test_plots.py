@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from test.report.conftest import evaluation_of
-from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report.frame_plots import BAR_HEIGHT, frame_plot, lidar_overlay, number_axis
 from uncertainty_depth.report.images import (
@@ -24,7 +24,6 @@ from uncertainty_depth.report.plots import (
     removal_curves,
     sparsification_figure,
 )
-from uncertainty_depth.report.scores import Example
 
 
 @pytest.fixture
@@ -67,7 +66,9 @@ def test_sparse_points_keep_their_value_and_the_nearest_fills_neighbours():
 @pytest.mark.parametrize(("has_size", "panels"), [(True, 6), (False, 5)])
 def test_an_uncertainty_without_a_unit_is_not_shown_in_metres(has_size, panels):
     depth = np.full((6, 8), 2, np.float32)
-    figure = frame_plot(Example("a", None, depth, DepthPrediction(depth, depth), {}), has_size)
+    figure = frame_plot(
+        Frame(0, "a", ground_truth_m=depth, prediction=DepthPrediction(depth, depth)), has_size
+    )
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
     assert len(titles) == panels
     assert any("sigma" in title for title in titles) == has_size
@@ -77,7 +78,9 @@ def test_an_uncertainty_without_a_unit_is_not_shown_in_metres(has_size, panels):
 @pytest.mark.parametrize("shape", [(2000, 1), (1, 2000), (1, 1), (5000, 2)])
 def test_size_of_a_frame_plot_is_bounded(shape):
     depth = np.full(shape, 2, np.float32)
-    figure = frame_plot(Example("a", None, depth, DepthPrediction(depth, depth), {}))
+    figure = frame_plot(
+        Frame(0, "a", ground_truth_m=depth, prediction=DepthPrediction(depth, depth))
+    )
     width, height = figure.get_size_inches() * 80
     assert width * height < 4e6
 
@@ -108,7 +111,9 @@ def test_image_without_points_stays_grey(depth):
 @pytest.mark.parametrize("name", ["$a$", r"\$a$ $\frac$", "_a", "a\nb", "\udcff", "a" * 3000])
 def test_a_frame_may_have_any_name(name):
     maps = np.full((6, 8), 3, np.float32)
-    figure = frame_plot(Example(name, None, maps, DepthPrediction(maps, maps / 15), {}))
+    figure = frame_plot(
+        Frame(0, name, ground_truth_m=maps, prediction=DepthPrediction(maps, maps / 15))
+    )
     assert encoded(figure, 50).startswith(b"\x89PNG")
 
 
@@ -146,7 +151,7 @@ def test_a_palette_changes_its_lightness_evenly_and_shows_no_value_by_a_colour_o
 
 def test_every_figure_draws_depth_in_one_palette_and_sigma_in_one():
     maps = np.linspace(1, 4, 64, dtype=np.float32).reshape(8, 8)
-    example = Example("1", None, maps, DepthPrediction(maps, maps / 10), {})
-    drawn = [axes.get_images() for axes in frame_plot(example).axes]
+    frame = Frame(0, "1", ground_truth_m=maps, prediction=DepthPrediction(maps, maps / 10))
+    drawn = [axes.get_images() for axes in frame_plot(frame).axes]
     palettes = [images[0].get_cmap().name for images in drawn if images]
     assert palettes[:4] == [DEPTH_COLORS, DEPTH_COLORS, SIGMA_COLORS, SIGMA_COLORS]

@@ -19,7 +19,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 from PIL import Image
 
-from uncertainty_depth.core.records import sigma_of
+from uncertainty_depth.core.records import Frame, sigma_of
 from uncertainty_depth.report.images import (
     DEPTH_COLORS,
     MISSING_COLOR,
@@ -27,7 +27,7 @@ from uncertainty_depth.report.images import (
     stamped,
     thicken,
 )
-from uncertainty_depth.report.scores import Example, frame_name
+from uncertainty_depth.report.scores import frame_name
 
 WIDE = 2.0  # aspect above which there are two columns of panels instead of three
 MAX_ASPECT = 2.0  # height over width of a panel at most: a map may have few columns
@@ -47,14 +47,15 @@ LEFT_OUT_COLOR = "#e377c2"  # seen on the darkest sigma and on the brightest dep
 LEFT_OUT_BRIGHTNESS = 0.4
 
 
-def frame_plot(example: Example, has_size: bool = True) -> Figure:
+def frame_plot(frame: Frame, has_size: bool = True) -> Figure:
     """Return six panels, four without sigma.
 
     Sigma and error share a scale, unless without size.
     """
-    truth = example.ground_truth_m
-    depth = example.prediction.depth_m
-    sigma = sigma_of(example.prediction)
+    truth = frame.need_ground_truth()
+    prediction = frame.need_depth()
+    depth = prediction.depth_m
+    sigma = sigma_of(prediction)
     error = np.abs(depth - truth)
     max_error = max(_percentile(error, 95), 1e-3)
     if sigma is not None and has_size:
@@ -66,9 +67,9 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
     panel_height = PANEL_SHARE * FIGURE_WIDTH / columns * aspect
     figure = Figure(figsize=(FIGURE_WIDTH, rows * (panel_height + 0.4)), layout="compressed")
     axes = figure.subplots(rows, columns).reshape(-1)
-    axes[0].set_title(f"frame {frame_name(example.name)}")
-    if example.image is not None:
-        axes[0].imshow(example.image)
+    axes[0].set_title(f"frame {frame_name(frame.name)}")
+    if frame.image is not None:
+        axes[0].imshow(frame.image)
     else:
         axes[0].set_facecolor("#eeeeee")
         sentence = "no camera image:\nthese predictions\ncame as maps only"
@@ -94,11 +95,12 @@ def frame_plot(example: Example, has_size: bool = True) -> Figure:
         _draw(axes[3], sigma, "uncertainty, no unit", SIGMA_COLORS, ranks)
         _draw(axes[4], thicken(error), "error (m)", SIGMA_COLORS, errors)
         axes[5].set_axis_off()
-    left_out = example.left_out
     for axis in axes:
         sizes = [image.get_size()[:2] for image in axis.get_images()]
-        if left_out is not None and left_out.any() and left_out.shape[:2] in sizes:
-            hatched = axis.contourf(left_out, [0.5, 1.5], colors="none", hatches=[LEFT_OUT_HATCH])
+        if frame.left_out and frame.left_out.mask.any() and frame.left_out.mask.shape in sizes:
+            hatched = axis.contourf(
+                frame.left_out.mask, [0.5, 1.5], colors="none", hatches=[LEFT_OUT_HATCH]
+            )
             hatched.set(edgecolor=LEFT_OUT_COLOR, linewidth=0)
         axis.set_xticks([])
         axis.set_yticks([])

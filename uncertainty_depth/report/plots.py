@@ -93,16 +93,18 @@ def draw(evaluation: Scores, distribution: str) -> Images:
     typical = evaluation.examples.typical()
     overlay = None
     for example in (*typical, *worst):
-        if example.image is not None and example.is_registered:
-            pixels = lidar_overlay(example.image, example.ground_truth_m, example.left_out)
+        frame = example.frame
+        if frame.image is not None and frame.is_registered:
+            left_out = None if frame.left_out is None else frame.left_out.mask
+            pixels = lidar_overlay(frame.image, frame.need_ground_truth(), left_out)
             overlay = encoded_pixels(pixels, "jpeg")
             break
     shown = [
         [
             FrameImage(
-                example.name,
+                example.frame.name,
                 example.metrics,
-                encoded(frame_plot(example, kind is SigmaKind.METRES), FRAME_DPI, "jpeg"),
+                encoded(frame_plot(example.frame, kind is SigmaKind.METRES), FRAME_DPI, "jpeg"),
             )
             for example in examples
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -48,15 +48,10 @@ def frame_name(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A frame to show; ground truth is drawn if `is_registered`, `left_out` is a mask's (H, W)."""
+    """A frame to show, and its metrics by dotted name."""
 
-    name: str
-    image: NDArray[np.uint8] | None
-    ground_truth_m: NDArray[np.float32]
-    prediction: DepthMap
+    frame: Frame
     metrics: Mapping[str, float]
-    is_registered: bool = True
-    left_out: NDArray[np.bool_] | None = None
 
     def __deepcopy__(self, _: dict[int, Any]) -> Example:
         """Return itself: a copy of an evaluation shares the arrays, which do not change."""
@@ -82,15 +77,15 @@ class Examples:
         self._spread: list[ExampleSlot] = []
         self._worst: list[ExampleSlot] = []
 
-    def offer(self, error: float, make: Callable[[], Example]) -> None:
-        """Store `make()` if the frame is among the worst or every k-th; else it is not called."""
+    def offer(self, error: float, example: Example) -> None:
+        """Store the frame if it is among the worst or every k-th."""
         index = self._offers
         self._offers += 1
         spread = bool(self._number) and index % self._stride == 0
         replaced = self._replaced_by(index, error)
         if not spread and replaced is None:
             return
-        slot = ExampleSlot(index, error, make())
+        slot = ExampleSlot(index, error, example)
         if replaced is not None:
             remaining = [worst for worst in self._worst if worst not in replaced]
             self._worst = [*remaining, slot]
@@ -215,18 +210,7 @@ class Scores:
         if frame.left_out is not None:
             known = int(np.isfinite(ground_truth_m).sum()) + frame.left_out.known
             self.left_out.update(known=known, left_out=frame.left_out.known)
-        self.examples.offer(
-            row["depth.abs_rel"],
-            lambda: Example(
-                frame.name,
-                frame.image,
-                ground_truth_m,
-                prediction,
-                row,
-                frame.is_registered,
-                None if frame.left_out is None else frame.left_out.mask,
-            ),
-        )
+        self.examples.offer(row["depth.abs_rel"], Example(frame, row))
         return row
 
     def _row_of(self, block: Block) -> dict[str, float]:

@@ -36,14 +36,14 @@ def test_the_nearest_image_is_shown_and_changes_no_score(delay_ns, write_camera)
     evaluation, source = run_with(bag, camera.topic)
     assert len(examples(evaluation)) == FRAMES
     for example in examples(evaluation):
-        assert example.image.shape == (48, 64, 3)
-        own_image = 255 / example.ground_truth_m.clip(1)
+        assert example.frame.image.shape == (48, 64, 3)
+        own_image = 255 / example.frame.ground_truth_m.clip(1)
         known = np.isfinite(own_image)
-        np.testing.assert_allclose(example.image[..., 0][known], own_image[known], atol=1.5)
+        np.testing.assert_allclose(example.frame.image[..., 0][known], own_image[known], atol=1.5)
     assert draw(evaluation, "gaussian").overlay
     without, _ = run_with(bag, "")
     assert repr(evaluation.summary()) == repr(without.summary())  # NaN is not NaN
-    assert all(example.image is None for example in examples(without))
+    assert all(example.frame.image is None for example in examples(without))
     assert not [note for note in source.notes if camera.topic in note]
 
 
@@ -51,13 +51,13 @@ def test_an_image_far_from_its_depth_in_time_is_not_shown(write_camera):
     camera = ShownCamera(delay_ns=10_000_000_000)
     evaluation, _ = run_with(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
     assert len(examples(evaluation)) == FRAMES
-    assert all(example.image is None for example in examples(evaluation))
+    assert all(example.frame.image is None for example in examples(evaluation))
 
 
 def test_an_image_of_another_camera_has_no_lidar_drawn_on_it(write_camera):
     camera = ShownCamera("/color/image", "color_camera")
     evaluation, source = run_with(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
-    assert {example.image.shape for example in examples(evaluation)} == {(96, 128, 3)}
+    assert {example.frame.image.shape for example in examples(evaluation)} == {(96, 128, 3)}
     images = draw(evaluation, "gaussian")
     assert images.overlay is None
     assert len(images.worst) + len(images.typical) == FRAMES
