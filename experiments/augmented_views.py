@@ -8,6 +8,7 @@ uncertainty of self-supervised monocular depth estimation". The others also chan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -15,7 +16,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import (
     Estimate,
     Estimator,
@@ -65,11 +65,7 @@ class AugmentedViews(Estimator):
         return min(config.samples, len(VIEWS))
 
     def compute(
-        self,
-        image: Tensor,
-        stamp_ns: int,
-        config: PredictorConfig,
-        samples: SampleRange | None,
+        self, image: Tensor, stamp_ns: int, config: PredictorConfig, numbers: Sequence[int]
     ) -> Estimate:
         """See `Estimator`; nothing is random.
 
@@ -77,8 +73,7 @@ class AugmentedViews(Estimator):
         views for each frame would make sigma flicker. Memory is bounded by one pass.
         """
         network = self.networks[0]
-        passes = self.passes(config)
-        count = passes if samples is None else min(samples.count, passes)
+        count = min(len(numbers), self.passes(config))
         moments = Moments()
         for view in reversed(VIEWS[:count]):
             moments.add(*self.samples_of(predict_view(network, image, view)))

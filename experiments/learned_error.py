@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,6 @@ from torch import Tensor
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ModelError
-from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import Estimate, Estimator, Place
 from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.model_folder.model import ModelFolder
@@ -107,11 +107,7 @@ class LearnedError(Estimator):
         return cls(place(error), place(depth))
 
     def compute(
-        self,
-        image: Tensor,
-        stamp_ns: int,
-        config: PredictorConfig,
-        samples: SampleRange | None,
+        self, image: Tensor, stamp_ns: int, config: PredictorConfig, numbers: Sequence[int]
     ) -> Estimate:
         """See `Estimator`; depends on the images alone."""
         error, depth = self.networks

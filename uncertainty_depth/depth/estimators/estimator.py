@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -177,10 +177,12 @@ class Estimator(ABC):
         If memory runs out, half as many samples are computed at once, from then on; if one alone
         does not fit, it is computed without CUDA graphs.
         """
+        passes = self.passes(config)
+        numbers = range(passes) if samples is None else samples.numbers(passes)
         while True:
             try:
                 with cuda_arithmetic(image.device, self.tf32):
-                    return self.compute(image, stamp_ns, config, samples)
+                    return self.compute(image, stamp_ns, config, numbers)
             except Exception as error:
                 together = self.computed_together(config)
                 if not is_out_of_memory(error) or (together == 1 and not len(self._graphs)):
@@ -189,13 +191,9 @@ class Estimator(ABC):
 
     @abstractmethod
     def compute(
-        self,
-        image: Tensor,
-        stamp_ns: int,
-        config: PredictorConfig,
-        samples: SampleRange | None,
+        self, image: Tensor, stamp_ns: int, config: PredictorConfig, numbers: Sequence[int]
     ) -> Estimate:
-        """Return what `estimate` does."""
+        """Return the maps of the samples with these numbers, of as many as `passes`."""
 
     def samples_of(self, output: NetworkOutput) -> Samples:
         """Return a network's (m, 1, h, w) maps as samples."""

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.errors import ModelError
-from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import Estimate, Estimator, Moments, Samples
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.networks.encoder import upload
@@ -88,7 +87,9 @@ class StratifiedNoise:
         self._draws = draws
         self._samples = samples
         self._device = device
-        self._tables = [keep_table(samples, draw.rate).to(device) for draw in draws]
+        self._tables = [
+            keep_table(samples, _dropped(draw.rate, samples)[0]).to(device) for draw in draws
+        ]
 
     def draw(self, seed: int, stamp_ns: int) -> Tensor:
         """Return where each unit's masks begin in its dropout's table, (units,) int32."""
@@ -135,27 +136,19 @@ def _dropped(rate: float, samples: int) -> tuple[int, int]:
     return divmod(round(rate * UNIFORM_LEVELS) * samples, UNIFORM_LEVELS)
 
 
+@lru_cache(maxsize=8)
 def strata_table(samples: int) -> Tensor:
     """Return `PERMUTATIONS` permutations of M, each repeated twice so that it can be rotated."""
-    return torch.from_numpy(_strata(samples))
-
-
-def keep_table(samples: int, rate: float) -> Tensor:
-    """Return 1 for the strata kept whole or in part; then again, 1 for those kept whole."""
-    return torch.from_numpy(_kept(samples, _dropped(rate, samples)[0]))
-
-
-@lru_cache(maxsize=8)
-def _strata(samples: int) -> NDArray[np.int16]:
     words = np.random.Philox(key=samples).random_raw(PERMUTATIONS * samples)
     order = np.asarray(words).reshape(PERMUTATIONS, samples).argsort(1, kind="stable")
-    return np.tile(order.astype(np.int16), 2).ravel()
+    return torch.from_numpy(np.tile(order.astype(np.int16), 2).ravel())
 
 
 @lru_cache(maxsize=8)
-def _kept(samples: int, dropped: int) -> NDArray[np.uint8]:
-    strata = _strata(samples)
-    return np.concatenate([strata >= dropped, strata > dropped]).view(np.uint8)
+def keep_table(samples: int, dropped: int) -> Tensor:
+    """Return 1 for the strata kept whole or in part; then again, 1 for those kept whole."""
+    strata = strata_table(samples)
+    return torch.cat([strata >= dropped, strata > dropped]).to(torch.uint8)
 
 
 class McDropout(Estimator):
@@ -187,18 +180,17 @@ class McDropout(Estimator):
         return StratifiedNoise(draws, samples, self.device)
 
     def compute(
-        self,
-        image: Tensor,
-        stamp_ns: int,
-        config: PredictorConfig,
-        samples: SampleRange | None,
+        self, image: Tensor, stamp_ns: int, config: PredictorConfig, numbers: Sequence[int]
     ) -> Estimate:
         """See `Estimator`; noise does not depend on `at_once`, see `StratifiedNoise`."""
         size = image.shape[-2:]
         moments = Moments(in_order=not self.few_launches)
-        numbers = range(config.samples) if samples is None else samples.numbers(config.samples)
         features, trunk = self.run(self.networks[0].trunk, image)
-        noise = self._noise_of(trunk, size, config.samples)
+        key = (tuple(size), config.samples)
+        if key not in self._noise:
+            shapes = self.networks[0].noise_shapes(trunk)  # by one pass, once
+            self._noise[key] = self.make_noise(shapes, config.samples)
+        noise = self._noise[key]
         drawn = noise.draw(config.seed, stamp_ns)  # while a GPU encodes
         for start in range(0, len(numbers), self.at_once):
             some: Any = numbers[start : start + self.at_once]
@@ -206,14 +198,6 @@ class McDropout(Estimator):
                 some = upload(torch.tensor(some, dtype=torch.int32), image.device)
             moments.add(*self.run(self._samples, trunk, noise, drawn, some, size))
         return moments.estimate(features)
-
-    def _noise_of(self, trunk: Any, size: Sequence[int], samples: int) -> Noise:
-        """Return the noise at this size, found by one pass, once."""
-        key = (tuple(size), samples)
-        if key not in self._noise:
-            shapes = self.networks[0].noise_shapes(trunk)
-            self._noise[key] = self.make_noise(shapes, samples)
-        return self._noise[key]
 
     def _samples(
         self, trunk: Any, noise: Noise, drawn: Any, numbers: Any, size: Sequence[int]

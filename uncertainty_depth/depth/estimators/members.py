@@ -32,7 +32,6 @@ from torch.func import functional_call, vmap
 from torch.utils import _pytree as pytree
 
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.estimator import (
     Estimate,
     Estimator,
@@ -52,7 +51,10 @@ class StackedDecoders:
 
     def __init__(self, networks: Sequence[DepthNetwork]) -> None:
         self._one = _Decoding(networks[0])
-        tensors = [_decoder_tensors(network) for network in networks]
+        tensors = [
+            {**dict(each.decoder.named_parameters()), **dict(each.decoder.named_buffers())}
+            for each in networks
+        ]
         self._stacked: dict[str, Tensor] = {}
         for name in tensors[0]:
             own = [of_network[name] for of_network in tensors]
@@ -82,11 +84,6 @@ class _Decoding(nn.Module):
         return tuple(maps for maps in output if maps is not None)
 
 
-def _decoder_tensors(network: DepthNetwork) -> dict[str, Tensor]:
-    decoder = network.decoder
-    return {**dict(decoder.named_parameters()), **dict(decoder.named_buffers())}
-
-
 def _stack(tensors: Sequence[Tensor]) -> Tensor:
     """Return (S, ...) tensors; the weights of convolutions stay in channels-last order."""
     detached = [tensor.detach() for tensor in tensors]
@@ -106,18 +103,13 @@ class Deterministic(Estimator):
     """The variance of one network's head; 0 without a head."""
 
     def compute(
-        self,
-        image: Tensor,
-        stamp_ns: int,
-        config: PredictorConfig,
-        samples: SampleRange | None,
+        self, image: Tensor, stamp_ns: int, config: PredictorConfig, numbers: Sequence[int]
     ) -> Estimate:
         """See `Estimator`; on a CPU one by one, on a GPU together if they share an encoder."""
-        members: Sequence[int] = range(len(self.networks))[-config.samples :]
-        if samples is not None:
-            members = [members[number] for number in samples.numbers(len(members))]
+        first = len(self.networks) - self.passes(config)
+        members = [first + number for number in numbers]
         if self.few_launches:  # the main encoder's last: its features hold, see `CudaGraphs`
-            members = sorted(members)
+            members.sort()
         encoders = {self.networks[number].encoder for number in members}
         at_once = self.at_once if self.few_launches and len(encoders) == 1 else 1
         moments = Moments(in_order=not self.few_launches)
@@ -156,16 +148,10 @@ class Mirrored(Deterministic):
         return min(config.samples, 2)
 
     def compute(
-        self,
-        image: Tensor,
-        stamp_ns: int,
-        config: PredictorConfig,
-        samples: SampleRange | None,
+        self, image: Tensor, stamp_ns: int, config: PredictorConfig, numbers: Sequence[int]
     ) -> Estimate:
         """See `Estimator`; a single pass is the image's, so that sigma does not flicker."""
-        passes = self.passes(config)
-        if samples is not None:
-            passes = min(passes, samples.count)
+        passes = min(len(numbers), self.passes(config))
         moments = Moments(in_order=not self.few_launches)
         features: Any = None
         if passes == 2 and self.computed_together(config) == 2:
