@@ -45,8 +45,8 @@ PROMISES = {
     ),
     "your own network: training": ("depth.training", "core.config.training", "cli.train"),
     "your own network: Hugging Face's models": (
-        "depth.networks.pretrained", "depth.networks.pretrained_heads",
-        "depth.networks.families", "depth.networks.transformers_backbone",
+        "depth.networks.pretrained", "depth.networks.families",
+        "depth.networks.transformers_backbone",
     ),
     "a report: verdict, page, plots": (
         "report.verdict", "report.judgement", "report.page",

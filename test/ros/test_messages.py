@@ -23,8 +23,7 @@ from uncertainty_depth.ros.messages import (
     read_info,
 )
 from uncertainty_depth.sigma.online.correction_filter import AppliedCorrection, ReceivedEstimate
-from uncertainty_depth.sigma.online.depth_scale import DepthScale
-from uncertainty_depth.sigma.online.estimates import OnlineEstimate
+from uncertainty_depth.sigma.online.estimates import DepthScale, OnlineEstimate
 
 HUGE = "9" * 401
 INFO = PredictionInfo("raw", SampleRange(3, 4), 8, AppliedCorrection(2.0, "online", "why"))

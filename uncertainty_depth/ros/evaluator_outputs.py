@@ -42,7 +42,7 @@ from uncertainty_depth.ros.messages import (
 )
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.sigma.online.correction_filter import OFF, ReceivedEstimate
-from uncertainty_depth.sigma.online.depth_scale import DepthScale
+from uncertainty_depth.sigma.online.estimates import DepthScale
 from uncertainty_depth.sigma.online.loop import CorrectionEstimator
 
 FRAME = "frame"

@@ -40,8 +40,7 @@ from uncertainty_depth.sigma.online.correction_filter import (
     AppliedCorrection,
     ReceivedEstimate,
 )
-from uncertainty_depth.sigma.online.depth_scale import DepthScale
-from uncertainty_depth.sigma.online.estimates import OnlineEstimate
+from uncertainty_depth.sigma.online.estimates import DepthScale, OnlineEstimate
 
 CALIBRATION_TOPIC = "uncertainty/calibration"
 INFO_TOPIC = "depth/prediction_info"

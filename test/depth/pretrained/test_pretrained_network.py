@@ -14,8 +14,12 @@ from uncertainty_depth.depth.model_folder import folder as model_folder
 from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.networks.deployment import prepare
 from uncertainty_depth.depth.networks.families import metric_range
-from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
-from uncertainty_depth.depth.networks.pretrained_heads import InverseDepth, InverseMetric, Metric
+from uncertainty_depth.depth.networks.pretrained import (
+    InverseDepth,
+    InverseMetric,
+    Metric,
+    PretrainedDepth,
+)
 
 SIZES = {"dpt": (64, 64), "depth_pro": (128, 128)}
 """The reference takes nothing but squares there, or one size."""

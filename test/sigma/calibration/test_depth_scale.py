@@ -16,9 +16,9 @@ from uncertainty_depth.sigma.online.correction_filter import (
     CorrectionFilter,
     ReceivedEstimate,
 )
-from uncertainty_depth.sigma.online.depth_scale import (
-    GAIN,
+from uncertainty_depth.sigma.online.estimates import (
     MIN_PIXELS,
+    SCALE_GAIN,
     DepthScale,
     ScaleEstimate,
     frame_log_scale,
@@ -124,7 +124,7 @@ def test_the_estimate_is_an_exponential_average_of_the_model_s_own_scale():
     missing = []
     for own, factor in zip(needed, in_force, strict=True):
         scale = estimate.add(truth / own * factor, truth, factor)
-        log_scale += GAIN * (math.log(own) - log_scale)
+        log_scale += SCALE_GAIN * (math.log(own) - log_scale)
         missing.append(math.log(own / factor))
         assert scale.factor == pytest.approx(math.exp(log_scale))
         assert scale.scale_sigma == pytest.approx(np.sqrt(np.mean(np.square(missing))))
@@ -196,7 +196,7 @@ def test_what_starts_the_scale_anew(seconds, name, factor):
         )
     stamp_ns = (99 + seconds) * SECOND_NS
     sent = estimator.add(stamp_ns, (depth, depth, 1.5 * depth), AppliedCorrection(), name)
-    expected = factor or math.exp(math.log(1.2) + GAIN * math.log(1.5 / 1.2))
+    expected = factor or math.exp(math.log(1.2) + SCALE_GAIN * math.log(1.5 / 1.2))
     assert sent.scale.factor == pytest.approx(expected)
 
 

@@ -43,8 +43,7 @@ from uncertainty_depth.depth.networks.families import (
     metric_range,
 )
 from uncertainty_depth.depth.networks.hourglass import make_network
-from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
-from uncertainty_depth.depth.networks.pretrained_heads import Unaligned
+from uncertainty_depth.depth.networks.pretrained import PretrainedDepth, Unaligned
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior, error_prior
 
 logger = logging.getLogger(__name__)

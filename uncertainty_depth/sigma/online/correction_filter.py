@@ -16,7 +16,7 @@ from uncertainty_depth.core.config.nodes import (
     SigmaCorrectionConfig,
 )
 from uncertainty_depth.core.records import DepthPrediction
-from uncertainty_depth.sigma.online.depth_scale import DepthScale
+from uncertainty_depth.sigma.online.estimates import DepthScale
 
 TIMEOUT_S = 10.0
 """Age of the newest estimate from which on sigma returns to the model's own."""
@@ -30,8 +30,6 @@ SHRINKING = 0.2
 """Rate of shrinking as a fraction of that of growing: a sigma that is too small does the harm."""
 WARNING_S = 10.0
 """Time at a limit after which that is a warning."""
-
-
 FOLLOWED = "followed"
 """Marks the description of a model whose depth follows the estimated scale, as `depth_scale`."""
 MAX_DEPTH_SCALE = 2.0
@@ -165,7 +163,6 @@ class CorrectionFilter:
         self.last = OFF
         self.warning = ""
         self._limited_since_ns: int | None = None
-        self._step = 1.0
         self._of_sigma: ReceivedEstimate | None = None
         self._of_depth: ReceivedEstimate | None = None
         self._stamp_ns: int | None = None
@@ -185,36 +182,42 @@ class CorrectionFilter:
             of_sigma, of_depth = self._of_sigma, self._of_depth
         config = self.config
         elapsed_ns = 0 if self._stamp_ns is None else stamp_ns - self._stamp_ns
-        self._step = MAX_RATE ** min(max(elapsed_ns / 1e9, 0.0), MAX_STEP_S)
+        step = MAX_RATE ** min(max(elapsed_ns / 1e9, 0.0), MAX_STEP_S)
         in_force = OFF
         if config.use_online_calibration:
-            problem = _problem(of_sigma, stamp_ns, sigma, TIMEOUT_S)
-            in_force = self._followed(None if problem else of_sigma, problem, config)
-        problem = _problem(of_depth, stamp_ns, sigma, SCALE_TIMEOUT_S)
-        self.last = _scaled(in_force, None if problem else of_depth, problem, config)
+            of_sigma, problem = _accepted(of_sigma, stamp_ns, sigma, TIMEOUT_S)
+            target = of_sigma.correction if of_sigma else None
+            in_force = self._followed(target or 1.0, problem, step)
+        of_depth, problem = _accepted(of_depth, stamp_ns, sigma, SCALE_TIMEOUT_S)
+        scale = of_depth.scale if of_depth else None
+        if scale is not None:
+            in_force = replace(in_force, scale_sigma=scale.scale_sigma)
+        if isinstance(config, DepthScaleConfig) and config.use_depth_scale:
+            factor = 1.0 if scale is None else scale.factor
+            within = min(max(factor, 1 / MAX_DEPTH_SCALE), MAX_DEPTH_SCALE)
+            reason = problem or AT_ESTIMATE
+            if factor != within:
+                reason = f"{SCALE_BEYOND}{MAX_DEPTH_SCALE:g} either way: it is {factor:.2f}"
+            in_force = replace(in_force, depth_scale=within, depth_scale_reason=reason)
+        self.last = in_force
         self._watch_limits(stamp_ns)
         self._stamp_ns = stamp_ns
-        return self.last
+        return in_force
 
-    def _followed(
-        self,
-        estimate: ReceivedEstimate | None,
-        problem: str,
-        config: SigmaCorrectionConfig,
-    ) -> AppliedCorrection:
-        target = (estimate.correction if estimate else None) or 1.0
-        within = min(max(target, config.calibration_min_factor), MAX_FACTOR)
+    def _followed(self, target: float, problem: str, step: float) -> AppliedCorrection:
+        within = min(max(target, self.config.calibration_min_factor), MAX_FACTOR)
         last = self.last.correction
-        correction = min(max(within, last / self._step**SHRINKING), last * self._step)
+        correction = min(max(within, last / step**SHRINKING), last * step)
         if problem:
             back = "" if correction == 1 else "; returning to the model's own"
             return AppliedCorrection(correction, "own", problem + back)
+        reason = AT_ESTIMATE
         if within != target:
             limit = "the largest factor," if target > within else "calibration_min_factor"
-            return AppliedCorrection(correction, ONLINE, f"{BEYOND}{limit} {within:g}")
-        if correction != within:
-            return AppliedCorrection(correction, ONLINE, "moving towards the estimate")
-        return AppliedCorrection(correction, ONLINE, AT_ESTIMATE)
+            reason = f"{BEYOND}{limit} {within:g}"
+        elif correction != within:
+            reason = "moving towards the estimate"
+        return AppliedCorrection(correction, ONLINE, reason)
 
     def _watch_limits(self, stamp_ns: int) -> None:
         """Set the warning: sigma's estimate may catch up for a while, depth's is wrong at once."""
@@ -238,37 +241,15 @@ class CorrectionFilter:
         self.warning = "; ".join(sentences)
 
 
-def _scaled(
-    in_force: AppliedCorrection,
-    estimate: ReceivedEstimate | None,
-    problem: str,
-    config: SigmaCorrectionConfig,
-) -> AppliedCorrection:
-    """Return what is in force with the depth's scale, if it is followed."""
-    scale = estimate.scale if estimate else None
-    scale_sigma = scale.scale_sigma if scale else None
-    if not (isinstance(config, DepthScaleConfig) and config.use_depth_scale):
-        return replace(in_force, scale_sigma=scale_sigma)
-    if scale is None:
-        return replace(in_force, depth_scale_reason=problem)
-    factor = min(max(scale.factor, 1 / MAX_DEPTH_SCALE), MAX_DEPTH_SCALE)
-    reason = AT_ESTIMATE
-    if factor != scale.factor:
-        reason = f"{SCALE_BEYOND}{MAX_DEPTH_SCALE:g} either way: it is {scale.factor:.2f}"
-    return replace(
-        in_force, depth_scale=factor, scale_sigma=scale_sigma, depth_scale_reason=reason
-    )
-
-
-def _problem(
+def _accepted(
     estimate: ReceivedEstimate | None, stamp_ns: int, sigma: str, timeout_s: float
-) -> str:
-    """Return why an estimate is rejected, e.g. older than `timeout_s`; empty if it is accepted."""
+) -> tuple[ReceivedEstimate | None, str]:
+    """Return the estimate, or why it is rejected, e.g. older than `timeout_s`."""
     if estimate is None:
-        return "no estimate has come; is an evaluator with LiDAR running?"
+        return None, "no estimate has come; is an evaluator with LiDAR running?"
     if estimate.sigma != sigma:
-        return f"the estimate is of the sigma of {estimate.sigma}; expected {sigma}"
+        return None, f"the estimate is of the sigma of {estimate.sigma}; expected {sigma}"
     age_s = (stamp_ns - estimate.stamp_ns) / 1e9
     if abs(age_s) > timeout_s:
-        return f"the newest estimate is {age_s:.1f} s old; the limit is {timeout_s:g} s"
-    return ""
+        return None, f"the newest estimate is {age_s:.1f} s old; the limit is {timeout_s:g} s"
+    return estimate, ""

@@ -1,7 +1,7 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""The factor on sigma that covers a fraction of the errors, estimated frame by frame.
+"""How large the model's own sigma and depth must be, estimated frame by frame from ground truth.
 
-Two parts, both of the model's own sigma:
+The factor on sigma covers a fraction of the errors. It has two parts:
 
 window
     The factor that covers the fraction over the last frames, which all weigh the same, however
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -73,18 +74,19 @@ class OnlineEstimate:
         """
         if self.stamp_ns is not None and stamp_ns < self.stamp_ns - CLOCK_JUMP_NS:
             self.reset()
-        error = every_nth(np.asarray(error, dtype=np.float64))
-        sigma = every_nth(np.asarray(own_sigma, dtype=np.float64))
+        step = math.ceil(len(error) / MAX_PIXELS)
+        error = np.asarray(error[::step], dtype=np.float64)
+        sigma = np.asarray(own_sigma[::step], dtype=np.float64)
         before = self.factor or 1.0
         uncovered = float((error > self.half_width * before * sigma).mean())
         self._covered.append(1 - uncovered)
         if self.factor is not None:
-            step = self._gain * (uncovered - (1 - self.config.coverage))
-            is_at_limit = before >= LIMIT if step > 0 else before <= 1 / LIMIT
+            rise = self._gain * (uncovered - (1 - self.config.coverage))
+            is_at_limit = before >= LIMIT if rise > 0 else before <= 1 / LIMIT
             if not is_at_limit:
-                self.trim += step
+                self.trim += rise
         half_width = self.half_width * sigma
-        self._window.add(frame_ratios(stamp_ns, error, half_width, self.config.coverage))
+        self._window.add(stamp_ns, error, half_width, self.config.coverage)
         self.stamp_ns = stamp_ns
         if self.factor is not None or self.frames >= MIN_FRAMES:
             octaves = self._window.quantile(self.config.coverage) + self.trim
@@ -136,22 +138,6 @@ class FrameRatios(NamedTuple):
     octaves: float
 
 
-def every_nth(values: Floats) -> Floats:
-    """Return at most `MAX_PIXELS` of the values, evenly spaced."""
-    step = math.ceil(len(values) / MAX_PIXELS)
-    return values[::step]
-
-
-def frame_ratios(stamp_ns: int, error: Floats, half_width: Floats, coverage: float) -> FrameRatios:
-    """Return a frame's ratios of (N,) errors to the half widths that should cover `coverage`."""
-    with np.errstate(divide="ignore"):
-        octaves = np.log2(error_ratio(error, half_width))
-    clipped = np.clip(octaves, EDGES[0], EDGES[-1])
-    place = order_number(coverage, len(error)) - 1
-    shares = np.histogram(clipped, EDGES)[0] / len(error)
-    return FrameRatios(stamp_ns, shares, float(np.partition(clipped, place)[place]))
-
-
 class FrameWindow:
     """Sums over the frames of the last `duration_s` seconds, or since the errors last changed.
 
@@ -170,11 +156,20 @@ class FrameWindow:
         """Return the number of frames."""
         return len(self._frames)
 
-    def add(self, frame: FrameRatios) -> None:
-        """Add the newest frame, and forget frames that are too old or from before a change."""
-        self._frames.append(frame)
-        self._shares += frame.shares
-        oldest_ns = frame.stamp_ns - self._duration_ns
+    def add(self, stamp_ns: int, error: Floats, half_width: Floats, coverage: float) -> None:
+        """Add a frame's (N,) errors, and the half widths that should cover `coverage` of them.
+
+        Frames that are too old or from before a change are forgotten.
+        """
+        with np.errstate(divide="ignore"):
+            octaves = np.log2(error_ratio(error, half_width))
+        clipped = np.clip(octaves, EDGES[0], EDGES[-1])
+        place = order_number(coverage, len(error)) - 1
+        shares = np.histogram(clipped, EDGES)[0] / len(error)
+        needed = float(np.partition(clipped, place)[place])
+        self._frames.append(FrameRatios(stamp_ns, shares, needed))
+        self._shares += shares
+        oldest_ns = stamp_ns - self._duration_ns
         while len(self) > MAX_FRAMES or self._frames[0].stamp_ns < oldest_ns:
             self._forget_oldest()
         recent = frames_since_change(self._octaves())
@@ -242,3 +237,78 @@ def standardised_distance(octaves: Floats, recent: int) -> float:
     if not error:
         return math.inf if change else 0.0
     return abs(float(change)) / error
+
+
+# The depth's scale: one factor per frame, which LiDAR sees and an image does not. On real images a
+# third to a half of the variance of log(true / predicted depth) is common to all pixels of a
+# frame. No sigma of a pixel can say it and no averaging removes it, but the frames before had
+# nearly the same.
+
+SCALE_GAIN = 0.7
+"""Weight of the newest frame. The scale of a drive loses half its correlation within some ten
+frames, so a longer memory follows worse than it averages."""
+MIN_PIXELS = 20
+"""Pixels with known depth below which a frame says nothing about its scale."""
+SCALE_FRAMES = 30
+"""Frames that `scale_sigma` is the root mean square of."""
+
+
+@dataclass(frozen=True)
+class DepthScale:
+    """What is known about the depth's scale.
+
+    Attributes:
+        factor: true depth over the model's own.
+        scale_sigma: root mean square of ln(true / published depth) over the last frames: 0.1 is an
+            error of 10 % of the depth, common to all pixels of a frame.
+    """
+
+    factor: float
+    scale_sigma: float
+
+
+def frame_log_scale(
+    depth_m: NDArray[np.floating], ground_truth_m: NDArray[np.floating]
+) -> float | None:
+    """Return ln of the median of true / predicted depth; None below `MIN_PIXELS` pixels."""
+    valid = (ground_truth_m > 0) & (depth_m > 0)
+    if np.count_nonzero(valid) < MIN_PIXELS:
+        return None
+    with np.errstate(over="ignore"):
+        ratio = float(np.median(ground_truth_m[valid] / depth_m[valid]))
+    return math.log(min(max(ratio, 1 / LIMIT), LIMIT))
+
+
+class ScaleEstimate:
+    """Estimates the scale of a model's own depth: an exponential average over frames.
+
+    The factor that was in force is divided out, as of sigma.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all frames."""
+        self._log_scale: float | None = None
+        self._missing: deque[float] = deque(maxlen=SCALE_FRAMES)
+
+    def add(
+        self,
+        depth_m: NDArray[np.floating],
+        ground_truth_m: NDArray[np.floating],
+        factor: float = 1.0,
+    ) -> DepthScale | None:
+        """Add a frame's (N,) published depth and truth, metres; return the estimate.
+
+        It is None if too few pixels are known. `factor` was in force when the depth was published.
+        """
+        missing = frame_log_scale(depth_m, ground_truth_m)
+        if missing is None:
+            return None
+        self._missing.append(missing)
+        own = min(max(missing + math.log(factor), -math.log(LIMIT)), math.log(LIMIT))
+        before = own if self._log_scale is None else self._log_scale
+        self._log_scale = before + SCALE_GAIN * (own - before)
+        scale_sigma = math.sqrt(float(np.mean(np.square(self._missing))))
+        return DepthScale(math.exp(self._log_scale), scale_sigma)

@@ -21,8 +21,7 @@ from uncertainty_depth.sigma.online.correction_filter import (
     DepthScales,
     ReceivedEstimate,
 )
-from uncertainty_depth.sigma.online.depth_scale import ScaleEstimate
-from uncertainty_depth.sigma.online.estimates import CLOCK_JUMP_NS, OnlineEstimate
+from uncertainty_depth.sigma.online.estimates import CLOCK_JUMP_NS, OnlineEstimate, ScaleEstimate
 
 Pixels: TypeAlias = tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]
 """Depth, sigma and true depth of a frame's scored pixels, each (N,), metres."""
@@ -43,11 +42,7 @@ class CorrectionEstimator:
         self._sigma = ""
 
     def add(
-        self,
-        stamp_ns: int,
-        pixels: Pixels,
-        in_force: AppliedCorrection,
-        sigma: str,
+        self, stamp_ns: int, pixels: Pixels, in_force: AppliedCorrection, sigma: str
     ) -> ReceivedEstimate:
         """Add a frame's pixels, as published; return the estimates.
 
@@ -95,18 +90,16 @@ class OnlineCorrected:
         """Return the prediction of the next frame as published."""
         own = self._predict(frame)
         if len(self._waiting) >= self._delay:
-            stamp_ns, pixels, was_in_force = self._waiting.popleft()
-            if pixels is not None:
-                self.in_force.receive(self.estimator.add(stamp_ns, pixels, was_in_force, ""))
+            stamp_ns, scored, was_in_force = self._waiting.popleft()
+            if scored is not None:
+                self.in_force.receive(self.estimator.add(stamp_ns, scored, was_in_force, ""))
         in_force = self.in_force.at(frame.stamp_ns, "")
         self.scales.add(in_force)
         published = in_force.applied(own)
-        self._waiting.append((frame.stamp_ns, self._pixels(frame, published), in_force))
+        pixels = None
+        if frame.ground_truth_m is not None:
+            maps = (published.depth_m, published.sigma_m, frame.ground_truth_m)
+            valid = valid_pixels(*maps, self._limits.min_depth, self._limits.max_depth)
+            pixels = valid if len(valid[0]) else None
+        self._waiting.append((frame.stamp_ns, pixels, in_force))
         return published
-
-    def _pixels(self, frame: Frame, published: DepthPrediction) -> Pixels | None:
-        if frame.ground_truth_m is None:
-            return None
-        maps = (published.depth_m, published.sigma_m, frame.ground_truth_m)
-        pixels = valid_pixels(*maps, self._limits.min_depth, self._limits.max_depth)
-        return pixels if len(pixels[0]) else None
