@@ -192,7 +192,8 @@ def not_larger_than(*files: Path) -> Iterator[None]:
 
     Raises `ModelError`: it is; or a file is missing or damaged.
     """
-    stored_tensors, stored_values = map(sum, zip(*map(_count, files), strict=True))
+    shapes = [entry.shape for file in files for entry in _opened(file).entries.values()]
+    stored_tensors, stored_values = len(shapes), sum(map(math.prod, shapes))
     max_tensors = 2 * stored_tensors + SPARE_TENSORS
     max_values = 2 * stored_values + SPARE_VALUES
     thread = threading.get_ident()
@@ -219,15 +220,13 @@ def not_larger_than(*files: Path) -> Iterator[None]:
         hook.remove()
 
 
-def _count(path: Path) -> tuple[int, int]:
-    """Return the numbers of tensors and of values in a file, by its header."""
+def _opened(path: Path) -> TensorFile:
     try:
-        shapes = [entry.shape for entry in TensorFile.open(path).entries.values()]
+        return TensorFile.open(path)
     except FileNotFoundError as error:
         raise ModelError(f"{path} is missing; model.json names it") from error
     except (TensorFileError, OSError) as error:
         raise ModelError(f"{path} is truncated or damaged: {error}") from error
-    return len(shapes), sum(map(math.prod, shapes))
 
 
 def write_json(folder: Path, content: Mapping[str, Any]) -> None:
@@ -268,31 +267,28 @@ def read_json(folder: Path) -> dict[str, Any]:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Return all tensors in a file; raise `ModelError` if it is missing or damaged."""
+    file = _opened(path)
     try:
-        return TensorFile.open(path).tensors()
-    except FileNotFoundError as error:
-        raise ModelError(f"{path} is missing; model.json names it") from error
-    except (TensorFileError, OSError) as error:
+        return file.tensors()
+    except OSError as error:
         raise ModelError(f"{path} is truncated or damaged: {error}") from error
 
 
 def check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
     """Raise `ModelError` for the first tensor that is not as expected, or not finite."""
     for name in (*expected, *tensors):
+        problem = ""
         if name not in tensors:
-            raise ModelError(
-                f"{path} is of another architecture than model.json: it lacks tensor {name}"
+            problem = f"it lacks tensor {name}"
+        elif name not in expected:
+            problem = f"it has an unknown tensor {name}"
+        elif tensors[name].shape != expected[name].shape:
+            problem = (
+                f"tensor {name} has shape {tuple(tensors[name].shape)}, expected "
+                f"{tuple(expected[name].shape)}"
             )
-        if name not in expected:
-            raise ModelError(
-                f"{path} is of another architecture than model.json: "
-                f"it has an unknown tensor {name}"
-            )
-        if tensors[name].shape != expected[name].shape:
-            raise ModelError(
-                f"{path} is of another architecture than model.json: tensor {name} has shape "
-                f"{tuple(tensors[name].shape)}, expected {tuple(expected[name].shape)}"
-            )
+        if problem:
+            raise ModelError(f"{path} is of another architecture than model.json: {problem}")
         if not bool(tensors[name].isfinite().all()):
             raise ModelError(
                 f"{path} has NaN or infinity in tensor {name}: the file is damaged; "

@@ -49,6 +49,8 @@ from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior, error_prior
 logger = logging.getLogger(__name__)
 MEMBER = "pretrained"
 """The one member of a depth model that was wrapped."""
+UNTRAINED = {"source": "none: wrapped as it is"}
+"""Its record of a training."""
 RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
 """Range for inverse depth without a unit: only 0 is cut off."""
 
@@ -219,7 +221,7 @@ def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
         method=default_method(network),
         members=(MEMBER,),
         shared_encoder=False,
-        training=training_record(),
+        training=UNTRAINED,
         architecture=PretrainedDepth.architecture,
         is_relative=is_relative,
     )
@@ -228,8 +230,3 @@ def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
 def default_method(config: NetworkConfig) -> str:
     """Return the method that predicts by default without training."""
     return "mc_dropout" if config.dropout else "deterministic"
-
-
-def training_record() -> dict[str, str]:
-    """Return what a report says that the model was trained on."""
-    return {"source": "none: wrapped as it is"}

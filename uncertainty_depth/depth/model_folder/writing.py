@@ -16,7 +16,6 @@ from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.depth.model_folder import writing
 from uncertainty_depth.depth.model_folder.files import (
     read_json,
     read_tensors,
@@ -25,9 +24,9 @@ from uncertainty_depth.depth.model_folder.files import (
 )
 from uncertainty_depth.depth.model_folder.folder import (
     MEMBER,
+    UNTRAINED,
     default_method,
     read_model,
-    training_record,
 )
 from uncertainty_depth.depth.model_folder.model import (
     ENCODER,
@@ -79,15 +78,6 @@ def write_member(folder: Path | str, name: str, network: DepthNetwork) -> Path:
             f"member name {name!r} cannot be used; "
             f"expected letters, digits, '.', '_', '-', and not {ENCODER!r}"
         )
-    _add_architecture(folder, name, network)
-    state = network.state_dict()
-    if network.encoder_is_frozen:
-        _write_shared_encoder(folder, with_prefix(state, "encoder."))
-        state = with_prefix(state, "decoder.")
-    return write_tensors(folder / f"{name}.safetensors", state)
-
-
-def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
     content = read_json(folder)
     architecture = {"network": to_mapping(network.config), "backbone": network.backbone_config}
     own = strict.plain(architecture)
@@ -96,10 +86,15 @@ def _add_architecture(folder: Path, name: str, network: DepthNetwork) -> None:
     if own != recorded:
         content["architectures"] = {**architectures, name: own}
         write_json(folder, content)
+    state = network.state_dict()
+    if network.encoder_is_frozen:
+        _share_encoder(folder / f"{ENCODER}.safetensors", with_prefix(state, "encoder."))
+        state = with_prefix(state, "decoder.")
+    return write_tensors(folder / f"{name}.safetensors", state)
 
 
-def _write_shared_encoder(folder: Path, state: dict[str, Tensor]) -> None:
-    path = folder / f"{ENCODER}.safetensors"
+def _share_encoder(path: Path, state: dict[str, Tensor]) -> None:
+    """Write a frozen encoder, or check that the file holds the same."""
     if not path.exists():
         write_tensors(path, state)
         return
@@ -208,7 +203,7 @@ def wrap(output: Path, config: NetworkConfig, method: str = "") -> Path:
             f"{config.backbone} --output MODEL`, which learns metres"
         )
     network = make_network(config, model)
-    writing.create(output, network, training_record())
-    writing.write_member(output, MEMBER, network)
-    writing.set_members(output, [MEMBER], method)
+    create(output, network, UNTRAINED)
+    write_member(output, MEMBER, network)
+    set_members(output, [MEMBER], method)
     return output

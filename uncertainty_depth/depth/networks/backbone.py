@@ -23,29 +23,20 @@ from uncertainty_depth.depth.networks.families import (
     read_preprocessing,
 )
 from uncertainty_depth.depth.networks.inverted_residuals import (
+    LAYOUTS,
     InvertedResiduals,
     InvertedResidualsConfig,
 )
 from uncertainty_depth.depth.networks.resnet import ResNet, ResNetConfig, read_config
 
 NOT_ARCHITECTURE = {
-    "_name_or_path",
-    "transformers_version",
-    "architectures",
-    "dtype",
-    "torch_dtype",
+    *("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
 }
-
-
 NARROW = (64, 128, 256, 512)
 SLIM: dict[str, Any] = {
     "layer_type": "basic",
     "embedding_size": 16,
     "hidden_sizes": (16, 32, 64, 128),
-}
-INVERTED_RESIDUALS = {
-    name: InvertedResidualsConfig(f"{name}_folded")
-    for name in ("mobilenet_v2", "efficientnet_lite0", "efficientnet_lite2")
 }
 PRESETS: dict[str, ResNetConfig | InvertedResidualsConfig] = {
     "tiny": ResNetConfig(**SLIM, depths=(1, 1, 1, 1)),
@@ -58,7 +49,7 @@ PRESETS: dict[str, ResNetConfig | InvertedResidualsConfig] = {
     "resnet101": ResNetConfig("bottleneck", depths=(3, 4, 23, 3)),
     "resnet152": ResNetConfig("bottleneck", depths=(3, 8, 36, 3)),
     "resnet200": ResNetConfig("bottleneck", depths=(3, 24, 36, 3)),
-    **INVERTED_RESIDUALS,
+    **{name.removesuffix("_folded"): InvertedResidualsConfig(name) for name in LAYOUTS},
 }
 
 
@@ -123,9 +114,8 @@ def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
     Raises `ModelError`: it is a ResNet too large for torch, or transformers knows no such model or
     refuses a value.
     """
-    for config in INVERTED_RESIDUALS.values():
-        if values.get("model_type") == config.model_type:
-            return InvertedResiduals(config)
+    if (name := str(values.get("model_type"))) in LAYOUTS:
+        return InvertedResiduals(InvertedResidualsConfig(name))
     resnet = read_config(values)
     if resnet is None:
         from uncertainty_depth.depth.networks import transformers_backbone

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core import strict
-from uncertainty_depth.depth.networks.encoder import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-)
+from uncertainty_depth.depth.networks.encoder import IMAGENET_MEAN, IMAGENET_STD
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig

@@ -44,17 +44,68 @@ MAX_REASON = 200  # characters: transformers lists every model that it knows
 PICKLED = (".bin", ".pt", ".pth")
 
 
-def pretrained_backbone(name: str) -> TransformersModel:
-    """Return a folder's or hub id's backbone or depth model, as `make_backbone` does."""
-    config = pretrained_config(name)
-    if Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth_model(config):
-        return _from_config(config)
-    return _pretrained(name, config)
-
-
 def pretrained_config(name: str) -> PretrainedConfig:
-    """Return a folder's or hub id's config."""
-    return _read_config(name) if Path(name).is_dir() else _config_from_hub(name)
+    """Return a folder's or hub id's config, from the local cache if it is there."""
+    if not Path(name).is_dir():
+        try:
+            return AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
+        except Exception:  # not in the local cache
+            _check_reachable(name)
+    try:
+        return AutoConfig.from_pretrained(name, trust_remote_code=False)
+    except Exception as error:
+        raise ModelError(
+            f"backbone {name} has no readable config: {_first_line(error)}"
+        ) from error
+
+
+def pretrained_backbone(name: str) -> TransformersModel:
+    """Return a folder's or hub id's backbone or depth model, as `make_backbone` does.
+
+    It is loaded with the config's own class: AutoBackbone asks the hub even for a local folder.
+    """
+    config = pretrained_config(name)
+    is_depth = is_depth_model(config)
+    if Path(name).is_dir() and _has_no_weights(Path(name)) and not is_depth:
+        return _from_config(config)
+    _check_is_backbone(config)
+    if is_depth:
+        model_class: TransformersModel = MODEL_FOR_DEPTH_ESTIMATION_MAPPING[type(config)]
+    else:
+        model_class = MODEL_FOR_BACKBONE_MAPPING[type(config)]
+        config = _with_feature_maps(config)
+    try:
+        backbone, report = model_class.from_pretrained(
+            name, config=config, use_safetensors=True, output_loading_info=True
+        )
+    except Exception as error:
+        raise ModelError(
+            f"the weights of backbone {name} cannot be read: {_first_line(error)}"
+        ) from error
+    lacking, total = len(report["missing_keys"]), len(backbone.state_dict())
+    if lacking > total / 2:
+        raise ModelError(
+            f"the weights of backbone {name} hold {total - lacking} of the {total} tensors that "
+            f"a {config.model_type} encoder needs"
+        )
+    if lacking:
+        logger.warning(
+            "backbone %s: %d of %d tensors are not in its weights and start as random values",
+            name,
+            lacking,
+            total,
+        )
+    if is_depth:
+        settings = read_preprocessing(name)
+        if not settings:
+            logger.warning(
+                "%s has no readable %s: its images are normalised with ImageNet's mean and "
+                "standard deviation",
+                name,
+                SETTINGS,
+            )
+        backbone.config.image_mean, backbone.config.image_std = normalisation(settings)
+    return backbone.float()
 
 
 def described_backbone(values: dict[str, Any]) -> TransformersModel:
@@ -106,14 +157,6 @@ def _has_no_weights(folder: Path) -> bool:
     return True
 
 
-def _config_from_hub(name: str) -> PretrainedConfig:
-    try:
-        return AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
-    except Exception:  # not in the local cache
-        _check_reachable(name)
-        return _read_config(name)
-
-
 def _check_reachable(name: str) -> None:
     """Raise `ModelError` if the hub is silent; transformers itself retries for half a minute."""
     from huggingface_hub import HfApi
@@ -125,63 +168,6 @@ def _check_reachable(name: str) -> None:
             f"backbone {name!r} is neither a folder nor in the local cache, and the hub did not "
             f"give it: {type(error).__name__}, {_first_line(error)}"
         ) from error
-
-
-def _read_config(name: str) -> PretrainedConfig:
-    try:
-        return AutoConfig.from_pretrained(name, trust_remote_code=False)
-    except Exception as error:
-        raise ModelError(
-            f"backbone {name} has no readable config: {_first_line(error)}"
-        ) from error
-
-
-def _pretrained(name: str, config: PretrainedConfig) -> TransformersModel:
-    """Load with the config's own class: AutoBackbone asks the hub even for a local folder."""
-    _check_is_backbone(config)
-    if is_depth_model(config):
-        model_class: TransformersModel = MODEL_FOR_DEPTH_ESTIMATION_MAPPING[type(config)]
-    else:
-        model_class = MODEL_FOR_BACKBONE_MAPPING[type(config)]
-        config = _with_feature_maps(config)
-    try:
-        backbone, report = model_class.from_pretrained(
-            name, config=config, use_safetensors=True, output_loading_info=True
-        )
-    except Exception as error:
-        raise ModelError(
-            f"the weights of backbone {name} cannot be read: {_first_line(error)}"
-        ) from error
-    _check_missing(name, config, len(report["missing_keys"]), len(backbone.state_dict()))
-    if is_depth_model(config):
-        settings = read_preprocessing(name)
-        if not settings:
-            logger.warning(
-                "%s has no readable %s: its images are normalised with ImageNet's mean and "
-                "standard deviation",
-                name,
-                SETTINGS,
-            )
-        mean, std = normalisation(settings)
-        backbone.config.image_mean = mean
-        backbone.config.image_std = std
-    return backbone.float()
-
-
-def _check_missing(name: str, config: PretrainedConfig, missing: int, total: int) -> None:
-    """Warn of tensors missing from the weights; raise `ModelError` if most are missing."""
-    if missing > total / 2:
-        raise ModelError(
-            f"the weights of backbone {name} hold {total - missing} of the {total} tensors that "
-            f"a {config.model_type} encoder needs"
-        )
-    if missing:
-        logger.warning(
-            "backbone %s: %d of %d tensors are not in its weights and start as random values",
-            name,
-            missing,
-            total,
-        )
 
 
 def _first_line(error: Exception) -> str:

@@ -172,26 +172,18 @@ def guarantee(sequences: Sequence[ArrayLike]) -> FrameGuarantee:
     """
     series = [np.asarray(sequence, np.float64) for sequence in sequences]
     series = [sequence for sequence in series if len(sequence)]
-    cut = _blocks(series)
-    number = sum(len(sequence) for sequence in series)
+    factors = np.concatenate([*series, np.empty(0)])
+    logs = np.log(np.clip(factors, 1e-9, 1e9))
+    cut = []
+    for sequence in series:  # into blocks that hardly depend on each other, one at least
+        length = dependence_of_recording(logs, len(sequence)).length
+        cut += np.array_split(sequence, max(len(sequence) // length, 1))
+    number = len(factors)
     if len(cut) < BLOCKS_NEEDED:
         return FrameGuarantee(math.inf, number, len(cut))
-    factors = np.concatenate(cut)
     weights = np.concatenate([np.full(len(block), 1 / len(block)) for block in cut])
     order = np.argsort(factors, kind="stable")
     mass = np.cumsum(weights[order]) / (len(cut) + 1)
     index = int(np.searchsorted(mass, FRAMES - 1e-9))
     factor = float(factors[order][index]) if index < len(factors) else math.inf
     return FrameGuarantee(factor, number, len(cut))
-
-
-def _blocks(series: Sequence[Floats]) -> list[Floats]:
-    """Cut each recording into blocks that hardly depend on each other, one at least."""
-    if not series:
-        return []
-    logs = np.log(np.clip(np.concatenate(series), 1e-9, 1e9))
-    cut = []
-    for factors in series:
-        length = dependence_of_recording(logs, len(factors)).length
-        cut += np.array_split(factors, max(len(factors) // length, 1))
-    return cut

@@ -40,9 +40,8 @@ def record(calibration: FittedCalibration, samples: int | None = None) -> Record
         "frame_guarantee": guarantee.to_mapping(),
     }
     half_widths = calibration.half_widths()
-    if (
-        guarantee.has_enough and np.isfinite(half_widths).all()
-    ):  # else the distribution knows better
+    is_measured = guarantee.has_enough and np.isfinite(half_widths).all()
+    if is_measured:  # else the distribution knows better
         content[KEY] = half_widths.round(6).tolist()
     return content
 
@@ -92,9 +91,7 @@ def _candidates(choice: Choice) -> list[str]:
         "rejected whose CRPS is as good as the smallest, one that covers best is chosen:",
         _row("", [LABELS[name] for name in COLUMNS]),
     ]
-    for name in ranked:
-        if name in hidden:
-            continue
+    for name in (name for name in ranked if name not in hidden):
         reason = choice.rejected.get(name)
         mark = f"   rejected: {reason}" if reason else ""
         mark = f"   chosen{mark}" if name == chosen_name else mark
@@ -124,9 +121,8 @@ def _before_and_after(calibration: FittedCalibration) -> list[str]:
         mark = "   worse" if name in rejected else ""
         lines.append(_row(label, values) + mark)
     covered = calibration.coverage()
-    low = max(covered.low, 0)
-    high = min(covered.high, 1)
-    lines.append(f"coverage at 95% may be {low:.1%} to {high:.1%}, as far as these frames tell")
+    may_be = f"{covered.low:.1%} to {covered.high:.1%}"
+    lines.append(f"coverage at 95% may be {may_be}, as far as these frames tell")
     return lines
 
 

@@ -137,8 +137,7 @@ class FittedCalibration:
 
         Infinite if sigma is 0 and the error is not.
         """
-        widths: NDArray[np.float64] = np.mean([trial.half_widths for trial in self.trials], axis=0)
-        return widths
+        return np.asarray(np.mean([trial.half_widths for trial in self.trials], axis=0))
 
     def guarantee(self) -> FrameGuarantee:
         """Return the guarantee by frame, from frames that the maps were not fitted to."""
@@ -148,7 +147,8 @@ class FittedCalibration:
     def coverage(self) -> Interval:
         """Return the coverage at 95 % and what it may be, the mean over the trials."""
         every = [(each.covered.value, each.covered.low, each.covered.high) for each in self.trials]
-        return Interval(*np.mean(every, axis=0).tolist())
+        value, low, high = np.mean(every, axis=0).tolist()
+        return Interval(value, max(low, 0), min(high, 1))
 
     def rejected(self) -> dict[str, str]:
         """Return why the map is not to be used, by score; empty for a good map.
@@ -174,16 +174,15 @@ class FittedCalibration:
 
     def _is_nearer(self) -> bool:
         """Return whether the map covers better than the reference, which is served without it."""
-        nearer = [
-            abs(trial.before["coverage_95"] - NOMINAL_LEVEL)
-            - abs(trial.after["coverage_95"] - NOMINAL_LEVEL)
+        off = [
+            [abs(scores["coverage_95"] - NOMINAL_LEVEL) for scores in (trial.before, trial.after)]
             for trial in self.trials
         ]
-        return sum(nearer) >= 0
+        return sum(before - after for before, after in off) >= 0
 
     def _covered_text(self) -> str:
         covered = self.coverage()
-        return f"{covered.value:.1%} ({max(covered.low, 0):.1%} to {min(covered.high, 1):.1%})"
+        return f"{covered.value:.1%} ({covered.low:.1%} to {covered.high:.1%})"
 
     def notes(self) -> list[str]:
         """Return warnings about the map: it ignores the confidence, or covers too little."""
@@ -332,11 +331,11 @@ def _choice(parts: Sequence[Sample], kind: MapInput, distribution: str) -> Choic
         )
     held_out = {name: mean_scores([fold[name] for fold in folds]) for name in folds[0]}
     reference = min(kind.references, key=lambda name: held_out[name]["crps"])
-    rejected = {}
-    for name, scores in held_out.items():
-        reasons = _rejections(held_out[reference], scores, kind.has_unit)
-        if reasons:
-            rejected[name] = "; ".join(reasons)
+    rejected = {
+        name: "; ".join(reasons)
+        for name, scores in held_out.items()
+        if (reasons := _rejections(held_out[reference], scores, kind.has_unit))
+    }
     allowed = [name for name in held_out if name not in rejected] or list(held_out)
     best = allowed[_best([held_out[name] for name in allowed])]
     sigma_map = maps_to_try(pixels_of(parts), kind, distribution)[best]
@@ -461,7 +460,4 @@ def scores_of_sigma(
 
 def mean_scores(score_sets: Sequence[Mapping[str, float]]) -> Scores:
     """Return each score's mean."""
-    means = {}
-    for name in score_sets[0]:
-        means[name] = float(np.mean([score_set[name] for score_set in score_sets]))
-    return means
+    return {name: float(np.mean([each[name] for each in score_sets])) for name in score_sets[0]}

@@ -66,10 +66,10 @@ class Sample:
                 f"expected at least {number}, as many as blocks"
             )
         edges = np.linspace(0, len(self.frames), number + 1).round().astype(int)
-        blocks = []
-        for index, (start, stop) in enumerate(pairwise(edges), 1):
-            blocks.append(self._part(f"{self.name}, block {index} of {number}", start, stop))
-        return blocks
+        return [
+            self._part(f"{self.name}, block {index} of {number}", start, stop)
+            for index, (start, stop) in enumerate(pairwise(edges), 1)
+        ]
 
     def split(self, fraction: float) -> tuple[Sample, Sample]:
         """Return the first frames, and their last `fraction`; at least one each."""

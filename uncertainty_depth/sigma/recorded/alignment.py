@@ -123,7 +123,8 @@ def _fit(
         scale = float(np.median(target)) / median if median else np.inf
         shift = 0.0
         if mode == "scale" and np.isfinite(scale):
-            scale = _fit_scale(prediction, target, scale)
+            line = (scale, shift)
+            scale, _ = _refined(line, prediction, target, _inliers, _through_origin)
     if not (np.isfinite(scale) and scale > 0):
         raise MessageError(
             "alignment_failed",
@@ -131,14 +132,6 @@ def _fit(
             f"{'inverse ' if is_inverse else ''}depth; expected {expected}",
         )
     return Alignment(float(scale), float(shift), is_inverse)
-
-
-def _fit_scale(prediction: Floats, target: Floats, scale: float) -> float:
-    def solve(inliers: Mask) -> Line:
-        power = float(prediction[inliers] @ prediction[inliers])
-        return float(prediction[inliers] @ target[inliers]) / power if power else np.nan, 0.0
-
-    return _refined((scale, 0.0), prediction, target, _inliers, solve)[0]
 
 
 def _fit_line(prediction: Floats, target: Floats) -> Line:
@@ -153,13 +146,9 @@ def _fit_line(prediction: Floats, target: Floats) -> Line:
     middle = float(np.median(target))
     rises = np.median((prediction - centre) * (target - middle)) >= 0
     scale = float(np.median(np.abs(target - middle))) / spread * (1 if rises else -1)
-
-    def solve(inliers: Mask) -> Line:
-        return _least_squares(prediction[inliers], target[inliers])
-
     line = (scale, middle - scale * centre)
-    line = _refined(line, prediction, target, _smaller_half, solve)
-    return _refined(line, prediction, target, _inliers, solve)
+    line = _refined(line, prediction, target, _smaller_half, _least_squares)
+    return _refined(line, prediction, target, _inliers, _least_squares)
 
 
 def _refined(
@@ -167,7 +156,7 @@ def _refined(
     prediction: Floats,
     target: Floats,
     select: Callable[[Floats], Mask],
-    solve: Callable[[Mask], Line],
+    solve: Callable[[Floats, Floats], Line],
 ) -> Line:
     """Alternate between choosing points by their residuals and solving, until nothing changes."""
     inliers: Mask | None = None
@@ -177,11 +166,16 @@ def _refined(
         if inliers is not None and np.array_equal(selection, inliers):
             break
         inliers = selection
-        line = solve(inliers)
+        line = solve(prediction[inliers], target[inliers])
     return line
 
 
-def _least_squares(prediction: Floats, target: Floats) -> tuple[float, float]:
+def _through_origin(prediction: Floats, target: Floats) -> Line:
+    power = float(prediction @ prediction)
+    return float(prediction @ target) / power if power else np.nan, 0.0
+
+
+def _least_squares(prediction: Floats, target: Floats) -> Line:
     centre = prediction.mean()
     deviation = prediction - centre
     variance = float(deviation @ deviation)

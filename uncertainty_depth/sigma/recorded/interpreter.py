@@ -219,7 +219,8 @@ class Interpreter:
         truth_m = frame.need_ground_truth()
         alignment = self.alignment
         if alignment is None:
-            alignment = self.fit(*self.points(depth, truth_m))
+            points = self._points(depth, truth_m)
+            alignment = fit(self.config.align, *points, self._is_inverse)
         made = self._aligned(depth, uncertainty, alignment)
         unfamiliarity = frame.recorded.unfamiliarity
         if self.sigma_kind is SigmaKind.NONE:
@@ -244,11 +245,10 @@ class Interpreter:
         uncertainty = self._uncertainty(depth, confidence)
         made = self._aligned(depth, uncertainty, Alignment(is_inverse=self._is_inverse))
         is_known = (made.depth_m > 0) & (made.sigma_m >= 0)
-        depth_m, sigma_m = (
-            np.where(is_known, values, np.float32(np.nan))
-            for values in (made.depth_m, made.sigma_m)
+        unknown = np.float32(np.nan)
+        return DepthPrediction(
+            np.where(is_known, made.depth_m, unknown), np.where(is_known, made.sigma_m, unknown)
         )
-        return DepthPrediction(depth_m, sigma_m)
 
     def _aligned(
         self, depth: Floats32, uncertainty: Floats32, alignment: Alignment
@@ -262,15 +262,11 @@ class Interpreter:
             sigma = self.sigma_map.sigma_map(sigma, depth_m).astype(np.float32, copy=False)
         return DepthPrediction(depth_m, sigma, aligned_by=alignment.depth_scale)
 
-    def points(self, depth: Floats32, ground_truth_m: Floats32) -> tuple[Points, Points]:
+    def _points(self, depth: Floats32, ground_truth_m: Floats32) -> tuple[Points, Points]:
         """Return prediction and ground truth, (N,), in pixels with both that can be aligned."""
         valid = scorable(ground_truth_m, self._limits.min_depth, self._limits.max_depth)
         valid &= np.isfinite(depth)
         return depth[valid].astype(np.float64), ground_truth_m[valid].astype(np.float64)
-
-    def fit(self, prediction: Points, ground_truth_m: Points) -> Alignment:
-        """Return the alignment of points, see `alignment.fit`."""
-        return fit(self.config.align, prediction, ground_truth_m, self._is_inverse)
 
     def fit_to(self, name: str, frames: Iterable[Frame | Skipped]) -> None:
         """Align all frames of a source together, if the options ask for that.
@@ -285,7 +281,7 @@ class Interpreter:
         for record in frames:
             if isinstance(record, Frame) and record.recorded is not None:
                 truth_m = record.need_ground_truth()
-                points = np.stack(self.points(record.recorded.depth, truth_m))
+                points = np.stack(self._points(record.recorded.depth, truth_m))
                 step = max(-(-points.shape[1] // MAX_POINTS_PER_FRAME), 1)
                 parts.append(points[:, ::step])
         prediction, truth = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
@@ -296,7 +292,7 @@ class Interpreter:
                 f"{MIN_POINTS}: another --depth-topic, or other --min-depth and --max-depth"
             )
         try:
-            self.alignment = self.fit(prediction, truth)
+            self.alignment = fit(self.config.align, prediction, truth, self._is_inverse)
         except MessageError as error:
             raise SourceError(f"{name} cannot be aligned: {error}") from error
 
