@@ -33,6 +33,10 @@ MAP_COLUMNS = 24
 """Square cells across the image, of which each has one such corner at most."""
 MAP_POINT_DRIFT = 0.08
 """Added noise of its log depth, per root of ten images."""
+MAP_POINT = np.dtype(
+    [("world", np.float64, 3), ("log_sigma", float), ("common", float), ("seen", np.intp)]
+)
+"""A triangulated point that outlives its track: where, and the last image that showed it."""
 MAX_TRACKING_ERROR_PX = 0.5
 """Between a corner and where it returns to if it is tracked back."""
 MAX_REPROJECTION_PX = 1.0
@@ -79,16 +83,6 @@ class MotionQuality:
     is_believed: bool
 
 
-@dataclass(eq=False)
-class _MapPoints:
-    """Triangulated points that outlive their tracks: (N, 3) metres, and when they were seen."""
-
-    world: Floats
-    log_sigma: Floats
-    common: Floats
-    seen: NDArray[np.intp]
-
-
 class MotionTracker:
     """Measures depth by tracking corners over a sequence of rectified images.
 
@@ -118,7 +112,7 @@ class MotionTracker:
         self._poses = np.full((WINDOW, 4, 4), np.nan)
         self._stamps_ns = np.zeros(WINDOW, np.int64)
         self._count = 0
-        self._map = _MapPoints(np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, np.intp))
+        self._map: NDArray[np.void] = np.zeros(0, MAP_POINT)
         self._map_of: NDArray[np.intp] = np.zeros(0, np.intp)
 
     def measure(
@@ -360,52 +354,29 @@ class MotionTracker:
     ) -> None:
         """Keep the points of corners that were seen from far enough apart."""
         firm = parallax >= MAP_POINT_PARALLAX_RAD
-        corners, world, log_sigma, common = (
-            it[firm] for it in (corners, world, log_sigma, common)
-        )
-        known = self._map_of[corners] >= 0
-        points = self._map
-        at = self._map_of[corners[known]]
-        points.world[at] = world[known]
-        points.log_sigma[at] = log_sigma[known]
-        points.common[at] = common[known]
-        points.seen[at] = self._count
-        new = ~known
-        self._map_of[corners[new]] = len(points.seen) + np.arange(int(new.sum()))
-        self._map = _MapPoints(
-            np.concatenate([points.world, world[new]]),
-            np.concatenate([points.log_sigma, log_sigma[new]]),
-            np.concatenate([points.common, common[new]]),
-            np.concatenate([points.seen, np.full(int(new.sum()), self._count)]),
-        )
+        points = np.zeros(int(firm.sum()), MAP_POINT)
+        points["world"] = world[firm]
+        points["log_sigma"] = log_sigma[firm]
+        points["common"] = common[firm]
+        points["seen"] = self._count
+        at = self._map_of[corners[firm]]
+        is_new = at < 0
+        self._map[at[~is_new]] = points[~is_new]
+        at[is_new] = len(self._map) + np.arange(int(is_new.sum()))
+        self._map_of[corners[firm]] = at
+        self._map = np.concatenate([self._map, points[is_new]])
 
-    def _forget_old(self) -> None:
-        points = self._map
-        recent = points.seen > self._count - MAP_POINT_AGE
-        if recent.all():
-            return
-        renumbered = np.where(recent, np.cumsum(recent) - 1, -1)
+    def _with_map_points(self, live: Measurements, pose: NDArray[np.float64]) -> Measurements:
+        """Return live measurements, and in cells that have none points seen before."""
+        is_recent = self._map["seen"] > self._count - MAP_POINT_AGE
+        renumbered = np.where(is_recent, np.cumsum(is_recent) - 1, -1)
         known = self._map_of >= 0
         self._map_of[known] = renumbered[self._map_of[known]]
-        self._map = _MapPoints(
-            points.world[recent],
-            points.log_sigma[recent],
-            points.common[recent],
-            points.seen[recent],
-        )
-
-    def _with_map_points(
-        self,
-        live: Measurements,
-        pose: NDArray[np.float64],
-    ) -> Measurements:
-        """Return live measurements, and in cells that have none points seen before."""
-        self._forget_old()
-        points = self._map
-        if not len(points.seen):
+        points = self._map = self._map[is_recent]
+        if not len(points):
             return live
-        age = self._count - 1 - points.seen
-        pixels = _projected(points.world, pose, self._intrinsics)
+        age = self._count - 1 - points["seen"]
+        pixels = _projected(points["world"], pose, self._intrinsics)
         height, width = self._shape
         low, high = DEPTH_RANGE_M
         visible = (age > 0) & (pixels[:, 2] > low) & (pixels[:, 2] < high)
@@ -423,8 +394,8 @@ class MotionTracker:
         before = _measurements(
             pixels[kept, :2],
             pixels[kept, 2],
-            np.hypot(points.log_sigma[kept], drift),
-            points.common[kept],
+            np.hypot(points["log_sigma"][kept], drift),
+            points["common"][kept],
             self._shape,
         )
         return live.joined(before)

@@ -95,26 +95,21 @@ def restore(
         for name, value in tensors.items():
             if not bool(value.isfinite().all()):
                 raise ValueError(f"NaN or infinity in {name}: it is damaged")
-        weights = {
-            name.removeprefix("network."): value
-            for name, value in tensors.items()
-            if name.startswith("network.")
-        }
-        network.load_state_dict({**_frozen(network), **weights})
+
+        def part(prefix: str) -> dict[str, Tensor]:
+            return {
+                name.removeprefix(prefix): value
+                for name, value in tensors.items()
+                if name.startswith(prefix)
+            }
+
+        network.load_state_dict({**_frozen(network), **part("network.")})
         if average is not None:
-            prefix = "average."
-            average.load_state_dict(
-                {
-                    name.removeprefix(prefix): value
-                    for name, value in tensors.items()
-                    if name.startswith(prefix)
-                }
-            )
+            average.load_state_dict(part("average."))
         state: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            if name.startswith("optimizer."):
-                _, index, key = name.split(".")
-                state.setdefault(int(index), {})[key] = value
+        for name, value in part("optimizer.").items():
+            index, key = name.split(".")
+            state.setdefault(int(index), {})[key] = value
         optimizer.load_state_dict(
             {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
         )
@@ -124,16 +119,12 @@ def restore(
 def _opened(path: Path) -> Iterator[TensorFile]:
     try:
         yield TensorFile.open(path)
-    except (FormatError, OSError, KeyError, TypeError, ValueError) as error:
-        raise _unusable(path, str(error)) from error
-    except RuntimeError as error:  # torch's, if the tensors do not fit the network
-        raise _unusable(path, str(error).splitlines()[-1].strip()) from error
-
-
-def _unusable(path: Path, reason: str) -> ModelError:
-    return ModelError(
-        f"{path} cannot be read ({reason}); expected the checkpoint of an unfinished training"
-    )
+    except (FormatError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        # A RuntimeError is torch's, if the tensors do not fit the network.
+        reason = str(error).splitlines()[-1].strip()
+        raise ModelError(
+            f"{path} cannot be read ({reason}); expected the checkpoint of an unfinished training"
+        ) from error
 
 
 CURVES = "curves"

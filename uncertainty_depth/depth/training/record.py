@@ -99,12 +99,12 @@ def check_output(folder: Path, resume: bool, inputs: Iterable[Path] = ()) -> Non
 
 
 def read_begun(folder: Path) -> OriginalRun | None:
-    """Return the record of the training in `folder`; None before its first write."""
-    return read_original(folder) if (folder / "model.json").exists() else None
+    """Return the record of the training in `folder`; None before its first write.
 
-
-def read_original(folder: Path) -> OriginalRun:
-    """Return the record of the training in `folder`; raise `ModelError` if it is damaged."""
+    Raises `ModelError` if it is damaged.
+    """
+    if not (folder / "model.json").exists():
+        return None
     try:
         content = strict.read_json_file(folder / "model.json", MAX_BYTES)
         training = content["training"]

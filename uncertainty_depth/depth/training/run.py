@@ -39,7 +39,6 @@ from uncertainty_depth.depth.training.frames import (
 )
 from uncertainty_depth.depth.training.objective import batches_per_epoch, train_epoch, validate
 from uncertainty_depth.depth.training.plan import Member, make_plan, provenance, served, settle
-from uncertainty_depth.depth.training.record import OriginalRun
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.sigma.sparse_depth import parse
 
@@ -113,14 +112,6 @@ class ModelRun:
         """The path of each member's checkpoint."""
         return checkpoints(self.folder, self.plan)
 
-    def unfinished(self) -> list[int]:
-        """Return the numbers of the members that are not trained yet."""
-        return [
-            number
-            for number, path in enumerate(self.checkpoints)
-            if not checkpoint.read(path).trained
-        ]
-
     def histories(self) -> list[History]:
         """Return the histories of all members from their checkpoints."""
         return [checkpoint.read(path).history for path in self.checkpoints]
@@ -131,11 +122,6 @@ class ModelRun:
         writing.set_members(
             self.folder, served(self.plan, histories), self.plan[0].training.method, content
         )
-
-    def finish(self) -> None:
-        """Complete `model.json` and remove all temporary files."""
-        self.describe(self.histories(), finished=True)
-        clean(self.folder, self.plan)
 
 
 def checkpoints(folder: Path, plan: Sequence[Member]) -> list[Path]:
@@ -233,16 +219,9 @@ class MemberRun:
         for group in self.optimizer.param_groups:
             group["lr"] = group["first_lr"] * schedule.fraction_of_rate(epoch, self.training)
         train_loss = train_epoch(
-            self.network,
-            self.optimizer,
-            self.objective,
-            model.frames,
-            self.indices,
-            self.training,
-            epoch,
-            bar,
-            self.average,
-        )
+            self.network, self.optimizer, self.objective, model.frames, self.indices,
+            self.training, epoch, bar, self.average,
+        )  # fmt: skip
         batch_size = self.training.batch_size
         errors = validate(self.result, self.objective, model.frames, model.validation, batch_size)
         self.history.append({"train_loss": train_loss, **errors})
@@ -305,12 +284,6 @@ def make_optimizer(network: DepthNetwork, training: TrainingConfig) -> torch.opt
     return torch.optim.AdamW(groups, weight_decay=training.weight_decay)
 
 
-def create(model: ModelRun) -> None:
-    """Create the model folder for networks like the first member's, unless it exists."""
-    if not (model.folder / "model.json").exists():
-        writing.create(model.folder, initial_network(model.plan[0]), model.record)
-
-
 def train(
     source: Source,
     output: Path,
@@ -338,9 +311,12 @@ def train(
     check_network(network)
     network, training = settle(network, training)
     plan = make_plan(network, training)
-    before = _before(
-        output, {**options.to_mapping(network), **options.to_mapping(training)}, resume
-    )
+    record.check_output(output, resume)
+    before = record.read_begun(output)
+    if before is not None:
+        defaults = {**options.to_mapping(NetworkConfig()), **options.to_mapping(TrainingConfig())}
+        given = {**options.to_mapping(network), **options.to_mapping(training)}
+        record.refuse_other_options({**defaults, **before.options}, given, output)
     if before is not None and before.finished:
         clean(output, plan)
         logger.info("the training in %s is complete", output)
@@ -364,22 +340,15 @@ def train(
         )
     model = ModelRun(output, plan, frames, indices, validation, device, described)
     with torch.random.fork_rng():
-        create(model)
-        for number in model.unfinished():
-            MemberRun(model, number).run()
-        model.finish()
+        if not (output / "model.json").exists():
+            writing.create(output, initial_network(plan[0]), described)
+        for number, path in enumerate(model.checkpoints):
+            if not checkpoint.read(path).trained:
+                MemberRun(model, number).run()
+        model.describe(model.histories(), finished=True)
+        clean(output, plan)
         try:
             add_familiarity(output, frames, training.device)
         except (SourceError, ModelError) as error:
             logger.warning("the model cannot detect unfamiliar frames: %s", error)
     return output
-
-
-def _before(output: Path, given: dict[str, Any], resume: bool) -> OriginalRun | None:
-    """Return the record of the training in `output`; None if there is none."""
-    record.check_output(output, resume)
-    if (before := record.read_begun(output)) is None:
-        return None
-    defaults = {**options.to_mapping(NetworkConfig()), **options.to_mapping(TrainingConfig())}
-    record.refuse_other_options({**defaults, **before.options}, given, output)
-    return before

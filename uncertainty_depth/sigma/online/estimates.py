@@ -75,10 +75,10 @@ class OnlineEstimate:
         if self.stamp_ns is not None and stamp_ns < self.stamp_ns - CLOCK_JUMP_NS:
             self.reset()
         step = math.ceil(len(error) / MAX_PIXELS)
-        error = np.asarray(error[::step], dtype=np.float64)
-        sigma = np.asarray(own_sigma[::step], dtype=np.float64)
+        errors: Floats = np.asarray(error[::step], dtype=np.float64)
+        sigma: Floats = np.asarray(own_sigma[::step], dtype=np.float64)
         before = self.factor or 1.0
-        uncovered = float((error > self.half_width * before * sigma).mean())
+        uncovered = float((errors > self.half_width * before * sigma).mean())
         self._covered.append(1 - uncovered)
         if self.factor is not None:
             rise = self._gain * (uncovered - (1 - self.config.coverage))
@@ -86,7 +86,7 @@ class OnlineEstimate:
             if not is_at_limit:
                 self.trim += rise
         half_width = self.half_width * sigma
-        self._window.add(stamp_ns, error, half_width, self.config.coverage)
+        self._window.add(stamp_ns, errors, half_width, self.config.coverage)
         self.stamp_ns = stamp_ns
         if self.factor is not None or self.frames >= MIN_FRAMES:
             octaves = self._window.quantile(self.config.coverage) + self.trim
