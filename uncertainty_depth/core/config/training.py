@@ -17,9 +17,9 @@ class NetworkConfig:
 
     backbone: str = option(
         "resnet18",
-        "encoder: resnet10 to resnet200, tiny to tiny34, mobilenet_v2, efficientnet_lite0, "
-        "efficientnet_lite2, a folder or hub id of a pretrained backbone; or a depth model to "
-        "fine-tune (Depth Anything, DepthPro, DPT, ZoeDepth, GLPN)",
+        "encoder: resnet10 to resnet200, tiny to tiny34, mobilenet_v2, a folder or hub id of a "
+        "pretrained backbone; or a depth model to fine-tune (Depth Anything, DepthPro, DPT, "
+        "ZoeDepth, GLPN)",
     )
     decoder_width: int = option(
         256,

@@ -1,9 +1,8 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
 """Backbones: an encoder or a whole depth model.
 
-They are made from a preset, a folder, a hub id, or a model folder's config. ResNet, MobileNetV2
-and EfficientNet-Lite are implemented here. All others are transformers classes; transformers is
-imported only for them.
+They are made from a preset, a folder, a hub id, or a model folder's config. ResNet and MobileNetV2
+are implemented here. All others are transformers classes; transformers is imported only for them.
 """
 
 from __future__ import annotations
@@ -22,11 +21,7 @@ from uncertainty_depth.depth.networks.families import (
     patch_size,
     read_preprocessing,
 )
-from uncertainty_depth.depth.networks.inverted_residuals import (
-    LAYOUTS,
-    InvertedResiduals,
-    InvertedResidualsConfig,
-)
+from uncertainty_depth.depth.networks.mobilenet import MobileNet, MobileNetConfig
 from uncertainty_depth.depth.networks.resnet import ResNet, ResNetConfig, read_config
 
 NOT_ARCHITECTURE = {
@@ -38,7 +33,7 @@ SLIM: dict[str, Any] = {
     "embedding_size": 16,
     "hidden_sizes": (16, 32, 64, 128),
 }
-PRESETS: dict[str, ResNetConfig | InvertedResidualsConfig] = {
+PRESETS: dict[str, ResNetConfig | MobileNetConfig] = {
     "tiny": ResNetConfig(**SLIM, depths=(1, 1, 1, 1)),
     "tiny18": ResNetConfig(**SLIM, depths=(2, 2, 2, 2)),
     "tiny34": ResNetConfig(**SLIM, depths=(3, 4, 6, 3)),
@@ -49,7 +44,7 @@ PRESETS: dict[str, ResNetConfig | InvertedResidualsConfig] = {
     "resnet101": ResNetConfig("bottleneck", depths=(3, 4, 23, 3)),
     "resnet152": ResNetConfig("bottleneck", depths=(3, 8, 36, 3)),
     "resnet200": ResNetConfig("bottleneck", depths=(3, 24, 36, 3)),
-    **{name.removesuffix("_folded"): InvertedResidualsConfig(name) for name in LAYOUTS},
+    "mobilenet_v2": MobileNetConfig(),
 }
 
 
@@ -114,8 +109,8 @@ def backbone_from_mapping(values: dict[str, Any]) -> TransformersModel:
     Raises `ModelError`: it is a ResNet too large for torch, or transformers knows no such model or
     refuses a value.
     """
-    if (name := str(values.get("model_type"))) in LAYOUTS:
-        return InvertedResiduals(InvertedResidualsConfig(name))
+    if values.get("model_type") == MobileNetConfig().model_type:
+        return MobileNet()
     resnet = read_config(values)
     if resnet is None:
         from uncertainty_depth.depth.networks import transformers_backbone
