@@ -57,11 +57,13 @@ def choose_precision(
     exact = load("fp32")
     if not candidates:
         return exact, "fp32"
-    expected = _maps(exact, size, device)
+    images = image_tensor(_pictures(size), device).split(1)
+    config = PredictorConfig()
+    expected = np.stack([exact.estimate(image, 0, config).maps() for image in images], 1)
     del exact  # memory for another
     for precision in candidates:
         estimator = load(precision)
-        found = _maps(estimator, size, device)
+        found = np.stack([estimator.estimate(image, 0, config).maps() for image in images], 1)
         depth_error, sigma_error = _mean_errors(found, expected)
         if depth_error <= MAX_DEPTH_ERROR and sigma_error <= MAX_SIGMA_ERROR:
             logger.info(
@@ -78,15 +80,6 @@ def choose_precision(
     return load("fp32"), "fp32"
 
 
-def _maps(
-    estimator: Estimator, size: Sequence[int], device: torch.device
-) -> list[NDArray[np.float32]]:
-    """Return (2, h, w) depth and sigma of each picture, metres."""
-    config = PredictorConfig()
-    images = image_tensor(_pictures(size), device).split(1)
-    return [estimator.estimate(image, 0, config).maps() for image in images]
-
-
 def _pictures(size: Sequence[int]) -> NDArray[np.uint8]:
     """Return (2, h, w, 3) pictures: patches of colour, with edges and without."""
     width, height = size
@@ -97,14 +90,11 @@ def _pictures(size: Sequence[int]) -> NDArray[np.uint8]:
     return np.stack([cv2.resize(colors, (width, height), interpolation=way) for way in ways])
 
 
-def _mean_errors(
-    found: Sequence[NDArray[np.float32]], expected: Sequence[NDArray[np.float32]]
-) -> tuple[float, float]:
+def _mean_errors(found: NDArray[np.float32], expected: NDArray[np.float32]) -> tuple[float, float]:
     """Return depth's and sigma's mean relative difference; a sigma of 0 must stay 0."""
-    difference = np.abs(np.stack(found, 1) - np.stack(expected, 1))
     tiny = np.finfo(np.float32).tiny
     with np.errstate(invalid="ignore"):
-        errors = (difference / np.maximum(np.stack(expected, 1), tiny)).mean((1, 2, 3))
+        errors = (np.abs(found - expected) / np.maximum(expected, tiny)).mean((1, 2, 3))
     depth_error, sigma_error = np.where(np.isfinite(errors), errors, np.inf).tolist()
     return depth_error, sigma_error
 

@@ -33,13 +33,6 @@ def lower_bound(
     return np.maximum(depth_m - np.float32(sigmas) * sigma_m, np.float32(0))  # NaN stays
 
 
-def upper_bound(
-    depth_m: NDArray[np.float32], sigma_m: NDArray[np.float32], sigmas: float
-) -> NDArray[np.float32]:
-    """Return `depth + sigmas sigma`, (H, W) metres; arguments as for `lower_bound`."""
-    return depth_m + np.float32(sigmas) * sigma_m
-
-
 RADII = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40, 56, 80, 112, 160)
 """Pixels that a margin around a point may have in the image; it takes the next smaller one. The
 last is 0.2 m at 0.66 m before a 640x480 camera; what is nearer has less of a margin."""
@@ -119,7 +112,7 @@ class SigmaProducts:
     @property
     def upper_m(self) -> NDArray[np.float32]:
         """Upper end of the interval, (H, W) metres."""
-        return upper_bound(self.depth_m, self._sigma_m, self._half_width)
+        return self.depth_m + np.float32(self._half_width) * self._sigma_m
 
     @cached_property
     def points(self) -> NDArray[np.void]:
