@@ -39,7 +39,7 @@ from synthetic.sensors import CAMERA_HEIGHT
 from uncertainty_depth.core import atomic, strict
 from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.sigma.online.loop import OnlineCorrected
+from uncertainty_depth.sigma.online.correction import OnlineCorrected
 
 Floats = NDArray[np.float64]
 DANGER_M = 0.2

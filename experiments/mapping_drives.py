@@ -29,8 +29,8 @@ from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.model_location import MODELS
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
+from uncertainty_depth.sigma.online.correction import OnlineCorrected
 from uncertainty_depth.sigma.online.estimates import frame_log_scale
-from uncertainty_depth.sigma.online.loop import OnlineCorrected
 from uncertainty_depth.sigma.posterior import corrected
 from uncertainty_depth.stream.motion import with_motion
 from uncertainty_depth.stream.opening import open_source

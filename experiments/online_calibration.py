@@ -33,8 +33,8 @@ from uncertainty_depth.core.records import Frame
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.metrics import valid_pixels
+from uncertainty_depth.sigma.online.correction import OnlineCorrected
 from uncertainty_depth.sigma.online.estimates import MIN_FRAMES
-from uncertainty_depth.sigma.online.loop import OnlineCorrected
 from uncertainty_depth.stream.opening import open_source
 
 WORLDS = 24

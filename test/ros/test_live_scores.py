@@ -28,7 +28,7 @@ from uncertainty_depth.ros.messages import (
     points_message,
     read_info,
 )
-from uncertainty_depth.sigma.online.correction_filter import AppliedCorrection
+from uncertainty_depth.sigma.online.correction import AppliedCorrection
 from uncertainty_depth.stream.held_out import HeldOutRule
 
 TRUTH_INFO = "ground_truth/camera_info"

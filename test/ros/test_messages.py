@@ -22,7 +22,7 @@ from uncertainty_depth.ros.messages import (
     read_estimate,
     read_info,
 )
-from uncertainty_depth.sigma.online.correction_filter import AppliedCorrection, ReceivedEstimate
+from uncertainty_depth.sigma.online.correction import AppliedCorrection, ReceivedEstimate
 from uncertainty_depth.sigma.online.estimates import DepthScale, OnlineEstimate
 
 HUGE = "9" * 401

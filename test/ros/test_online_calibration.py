@@ -37,8 +37,8 @@ from uncertainty_depth.ros.messages import (
 )
 from uncertainty_depth.ros.qos import LATCHED_QOS
 from uncertainty_depth.ros.sigma_node import SigmaNode
+from uncertainty_depth.sigma.online.correction import OnlineCorrected
 from uncertainty_depth.sigma.online.estimates import MIN_FRAMES
-from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
 SECOND_NS = 1000 * MS
 ERROR_M = 0.5

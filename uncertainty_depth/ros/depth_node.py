@@ -20,7 +20,7 @@ from uncertainty_depth.ros.live_camera import ImageMessage
 from uncertainty_depth.ros.measurement_inputs import measurement_sources, parse_live
 from uncertainty_depth.ros.messages import PredictionInfo, check_age
 from uncertainty_depth.ros.predicting_node import Images, PredictingNode
-from uncertainty_depth.sigma.online.correction_filter import FOLLOWED
+from uncertainty_depth.sigma.online.correction import FOLLOWED
 from uncertainty_depth.sigma.sparse_depth import check_one_scale
 
 if TYPE_CHECKING:

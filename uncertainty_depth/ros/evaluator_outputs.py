@@ -41,9 +41,8 @@ from uncertainty_depth.ros.messages import (
     status_message,
 )
 from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
-from uncertainty_depth.sigma.online.correction_filter import OFF, ReceivedEstimate
+from uncertainty_depth.sigma.online.correction import OFF, CorrectionEstimator, ReceivedEstimate
 from uncertainty_depth.sigma.online.estimates import DepthScale
-from uncertainty_depth.sigma.online.loop import CorrectionEstimator
 
 FRAME = "frame"
 ALL_FRAMES = "all frames"

@@ -28,7 +28,7 @@ from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Extrinsics
 from uncertainty_depth.report.evaluation import Evaluation
 from uncertainty_depth.ros.messages import INFO_TOPIC, PredictionInfo
-from uncertainty_depth.sigma.online.correction_filter import DepthScales
+from uncertainty_depth.sigma.online.correction import DepthScales
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.geometry_check import GeometryCheck

@@ -34,7 +34,7 @@ from uncertainty_depth.frames.published import (
     unfamiliarity_of,
 )
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
-from uncertainty_depth.sigma.online.correction_filter import (
+from uncertainty_depth.sigma.online.correction import (
     MAX_DEPTH_SCALE,
     OFF,
     AppliedCorrection,

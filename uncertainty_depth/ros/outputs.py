@@ -51,7 +51,7 @@ from uncertainty_depth.ros.qos import LATCHED_QOS, OUTPUT_QOS
 from uncertainty_depth.ros.worker import Worker
 from uncertainty_depth.sigma.calibration.half_widths import HalfWidths
 from uncertainty_depth.sigma.gating import SigmaProducts
-from uncertainty_depth.sigma.online.correction_filter import CorrectionFilter
+from uncertainty_depth.sigma.online.correction import CorrectionFilter
 
 MAPS: dict[str, Callable[[DepthPrediction], NDArray[np.float32]]] = {
     "depth": attrgetter("depth_m"),

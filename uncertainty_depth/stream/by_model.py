@@ -156,7 +156,7 @@ class _FollowedModel(_Model):
     """A model whose depth follows the scale of the frames before, as a node would publish it."""
 
     def __init__(self, job: Job, predictor: Predictor, checks: Sequence[GeometryCheck]) -> None:
-        from uncertainty_depth.sigma.online.loop import OnlineCorrected
+        from uncertainty_depth.sigma.online.correction import OnlineCorrected
 
         super().__init__(job, predictor)
         config = OnlineCorrectionConfig(use_depth_scale=True)
@@ -168,7 +168,7 @@ class _FollowedModel(_Model):
         return self._published(frame)
 
     def describe(self) -> Facts:
-        from uncertainty_depth.sigma.online.correction_filter import FOLLOWED
+        from uncertainty_depth.sigma.online.correction import FOLLOWED
 
         return {**super().describe(), "depth_scale": FOLLOWED}
 

@@ -10,10 +10,12 @@ import pytest
 from uncertainty_depth.core.config.nodes import DepthScaleConfig, OnlineCorrectionConfig
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
-from uncertainty_depth.sigma.online.correction_filter import (
+from uncertainty_depth.sigma.online.correction import (
     MAX_DEPTH_SCALE,
     AppliedCorrection,
+    CorrectionEstimator,
     CorrectionFilter,
+    OnlineCorrected,
     ReceivedEstimate,
 )
 from uncertainty_depth.sigma.online.estimates import (
@@ -23,7 +25,6 @@ from uncertainty_depth.sigma.online.estimates import (
     ScaleEstimate,
     frame_log_scale,
 )
-from uncertainty_depth.sigma.online.loop import CorrectionEstimator, OnlineCorrected
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.scoring import score
 

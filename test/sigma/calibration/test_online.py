@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from uncertainty_depth.core.config.nodes import OnlineCorrectionConfig, OnlineEstimateConfig
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.metrics.calibration import GAUSSIAN
-from uncertainty_depth.sigma.online.correction_filter import CorrectionFilter, ReceivedEstimate
+from uncertainty_depth.sigma.online.correction import (
+    CorrectionFilter,
+    OnlineCorrected,
+    ReceivedEstimate,
+)
 from uncertainty_depth.sigma.online.estimates import LIMIT, MIN_FRAMES, OnlineEstimate
-from uncertainty_depth.sigma.online.loop import OnlineCorrected
 
 PERIOD_NS = 100_000_000
 SIGMA = 0.2
