@@ -187,7 +187,18 @@ class Estimator(ABC):
                 together = self.computed_together(config)
                 if not is_out_of_memory(error) or (together == 1 and not len(self._graphs)):
                     raise
-            self._save_memory(together)
+            if together > 1:
+                self.at_once = together // 2
+                change = f"{self.at_once} are computed at once"
+            else:
+                self._graphs.are_on = False
+                change = "the network runs without CUDA graphs"
+            self._graphs.forget()
+            free_memory()
+            logger.warning(
+                "memory ran out for %d samples at once; from now on %s, which takes longer",
+                together, change,
+            )  # fmt: skip
 
     @abstractmethod
     def compute(
@@ -207,18 +218,3 @@ class Estimator(ABC):
     def computed_together(self, config: PredictorConfig) -> int:
         """Return the number of samples that take memory at the same time."""
         return min(self.at_once, self.passes(config))
-
-    def _save_memory(self, together: int) -> None:
-        """Compute half as many samples together from now on, or one without graphs."""
-        if together > 1:
-            self.at_once = together // 2
-            change = f"{self.at_once} are computed at once"
-        else:
-            self._graphs.are_on = False
-            change = "the network runs without CUDA graphs"
-        self._graphs.forget()
-        free_memory()
-        logger.warning(
-            "memory ran out for %d samples at once; from now on %s, which takes longer",
-            together, change,
-        )  # fmt: skip

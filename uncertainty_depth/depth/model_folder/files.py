@@ -116,7 +116,16 @@ class TensorFile(NamedTuple):
     def tensors(self) -> dict[str, Tensor]:
         """Read all tensors; raise `OSError` if they cannot be."""
         content = torch.from_numpy(np.fromfile(self.path, np.uint8, offset=self.start))
-        return {name: _tensor(content, entry) for name, entry in self.entries.items()}
+        tensors = {}
+        for name, (dtype, shape, start, stop) in self.entries.items():
+            own = content[start:stop]
+            if start % dtype.itemsize:
+                own = own.clone()
+            is_empty = start == stop
+            tensors[name] = (
+                torch.empty(shape, dtype=dtype) if is_empty else own.view(dtype).view(shape)
+            )
+        return tensors
 
 
 def _entry(name: str, value: Any) -> Entry:
@@ -132,15 +141,6 @@ def _entry(name: str, value: Any) -> Entry:
     if stop - start != math.prod(shape) * dtype.itemsize:
         raise TensorFileError(f"tensor {name} has {stop - start} bytes for shape {shape}")
     return Entry(dtype, shape, start, stop)
-
-
-def _tensor(content: Tensor, entry: Entry) -> Tensor:
-    if entry.start == entry.stop:
-        return torch.empty(entry.shape, dtype=entry.dtype)
-    own = content[entry.start : entry.stop]
-    if entry.start % entry.dtype.itemsize:
-        own = own.clone()
-    return own.view(entry.dtype).view(entry.shape)
 
 
 def packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from uncertainty_depth.depth.networks.families import (
 )
 from uncertainty_depth.depth.networks.hourglass import make_network
 from uncertainty_depth.depth.networks.pretrained import PretrainedDepth, Unaligned
-from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior, error_prior
+from uncertainty_depth.sigma.error_prior import FOREIGN, error_prior
 
 logger = logging.getLogger(__name__)
 MEMBER = "pretrained"
@@ -77,6 +77,10 @@ def read_model(folder: Path | str, relative: bool = False) -> ModelFolder:
         )
     members = tuple(map(str, content["members"]))
     _check_members(path, members, content["shared_encoder"])
+    try:
+        prior = error_prior(content[ERROR_PRIOR]) if ERROR_PRIOR in content else FOREIGN
+    except ConfigError as error:
+        raise ModelError(f"{path / 'model.json'} cannot be used: {error}") from error
     return ModelFolder(
         path,
         network,
@@ -88,7 +92,7 @@ def read_model(folder: Path | str, relative: bool = False) -> ModelFolder:
         content.get("calibration", {}),
         _read_architectures(path, content.get("architectures", {})),
         content["architecture"],
-        error_prior=_read_error_prior(path, content),
+        error_prior=prior,
     )
 
 
@@ -130,15 +134,6 @@ def _read_network(folder: Path, values: Any) -> NetworkConfig:
             "expected all options of this version"
         )
     return network
-
-
-def _read_error_prior(folder: Path, content: Mapping[str, Any]) -> ErrorPrior:
-    if ERROR_PRIOR not in content:
-        return FOREIGN
-    try:
-        return error_prior(content[ERROR_PRIOR])
-    except ConfigError as error:
-        raise ModelError(f"{folder / 'model.json'} cannot be used: {error}") from error
 
 
 def _read_architectures(folder: Path, values: Any) -> dict[str, Architecture]:

@@ -104,8 +104,11 @@ def maps_to_try(pixels: Pixels, kind: MapInput, distribution: str) -> dict[str, 
     depth, uncertainty, error = pixels
     _check(uncertainty, error, kind.has_unit)
     maps = [IDENTITY] if kind.has_unit else []
-    if kind.may_be_ignored:
-        maps += _depth_maps(depth, error, distribution)
+    if kind.may_be_ignored:  # by a constant sigma, or one of a depth^k
+        for name, power in ((CONSTANT, 0.0), (DEPTH_ALONE, error_power(depth, error))):
+            for size_name, size in SIZES.items():
+                factor = size(np.ones_like(error), error / depth**power, distribution)
+                maps.append(flat(factor, power, name + size_name))
     offset = 0.0
     if not kind.has_unit:
         offset = OFFSET * float(np.quantile(uncertainty, 0.99)) or 1.0
@@ -128,14 +131,6 @@ def _check(uncertainty: Floats, error: Floats, has_unit: bool) -> None:
             "the error is 0 for every pixel whose sigma is not; expected errors to calibrate "
             "sigma to"
         )
-
-
-def _depth_maps(depth: Floats, error: Floats, distribution: str) -> Iterator[SigmaMap]:
-    """Yield the maps without the uncertainty: a constant sigma, and `sigma = a depth^k`."""
-    for name, power in ((CONSTANT, 0.0), (DEPTH_ALONE, error_power(depth, error))):
-        for size_name, size in SIZES.items():
-            factor = size(np.ones_like(error), error / depth**power, distribution)
-            yield flat(factor, power, name + size_name)
 
 
 def error_power(depth: Floats, error: Floats) -> float:

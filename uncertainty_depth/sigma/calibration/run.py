@@ -167,18 +167,15 @@ class FittedCalibration:
             SIZE_TOLERANCE * NOMINAL_WIDTHS[self.distribution]
         )
         is_off = missing > MAX_MISCOVERAGE or excess > widest - NOMINAL_LEVEL
-        if is_off and not (self.kind.has_unit and self._is_nearer()):
-            held = f"its 95% interval holds {self._covered_text()}"
-            reasons["coverage_95"] = f"{held}, reference {before['coverage_95']:.1%}"
-        return reasons
-
-    def _is_nearer(self) -> bool:
-        """Return whether the map covers better than the reference, which is served without it."""
         off = [
             [abs(scores["coverage_95"] - NOMINAL_LEVEL) for scores in (trial.before, trial.after)]
             for trial in self.trials
         ]
-        return sum(before - after for before, after in off) >= 0
+        is_nearer = sum(reference - mapped for reference, mapped in off) >= 0
+        if is_off and not (self.kind.has_unit and is_nearer):
+            held = f"its 95% interval holds {self._covered_text()}"
+            reasons["coverage_95"] = f"{held}, reference {before['coverage_95']:.1%}"
+        return reasons
 
     def _covered_text(self) -> str:
         covered = self.coverage()
