@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -222,38 +222,29 @@ class BagSource:
         topics = self.topics = chooser.choose()
         self._image_count = bag.topics[topics.image].count
         image = self._read_camera(bag)
-        if self._needs_transforms:
+        config = self._config
+        of_lidar = bool(topics.lidars) and not config.lidar_to_camera
+        if of_lidar or config.odometry_frame or config.measured_points_topic:
             self._read_fixed_transforms(bag)
         truths = [truth for truth in map(bag.first, topics.ground_truths) if truth is not None]
         if topics.depth_image:
             self._note_registration(truths)
             if topics.truth_camera_info:
                 self._truth_camera_info = bag.first(topics.truth_camera_info)
-        elif self._config.lidar_to_camera:
-            self._fixed = FixedExtrinsics(self._config, len(topics.lidars))
+        elif config.lidar_to_camera:
+            self._fixed = FixedExtrinsics(config, len(topics.lidars))
             if len(self._fixed.poses) == 1:
                 self.lidar_to_camera = self._fixed.poses[0]
         elif image is not None:
-            moving: set[str] = set()
-            for cloud in truths:
-                pose, needed = self._find_extrinsics(bag, cloud)
-                moving.update(needed)
-                if len(truths) == 1:
-                    self.lidar_to_camera = pose
-            self._transform_topics = sorted(moving)
-        if self._config.measured_points_topic:
-            points = bag.first(self._config.measured_points_topic)
+            poses = [self._find_extrinsics(bag, cloud) for cloud in truths]
+            if len(poses) == 1:
+                self.lidar_to_camera = poses[0]
+        if config.measured_points_topic:
+            points = bag.first(config.measured_points_topic)
             if points is not None and image is not None:
                 self._place_points(bag, points.header.frame_id)
-        if self._config.odometry_frame and not self._predictions.depth_topic:
+        if config.odometry_frame and not self._predictions.depth_topic:
             self._find_odometry(bag)
-
-    @property
-    def _needs_transforms(self) -> bool:
-        """Whether tf places a LiDAR, the camera, or points that measure beside it."""
-        config = self._config
-        of_lidar = bool(self.topics.lidars) and not config.lidar_to_camera
-        return of_lidar or bool(config.odometry_frame or config.measured_points_topic)
 
     def _read_camera(self, bag: OpenRecording) -> Any | None:
         """Read the first camera info, and return the first image; note if they do not agree."""
@@ -322,10 +313,8 @@ class BagSource:
         for sentence in self._transforms.notes():
             self.recording.note(sentence)
 
-    def _find_extrinsics(
-        self, bag: OpenRecording, cloud: Any
-    ) -> tuple[NDArray[np.float64] | None, list[str]]:
-        """Return a LiDAR's (4, 4) pose, None if it moves, and the topics of moving transforms."""
+    def _find_extrinsics(self, bag: OpenRecording, cloud: Any) -> NDArray[np.float64] | None:
+        """Return a LiDAR's (4, 4) pose; None, and moving transforms will be read, if it moves."""
         camera_frame = self._camera_frame
         lidar_frame = cloud.header.frame_id
         fixed = self._transforms
@@ -334,16 +323,16 @@ class BagSource:
             pose = fixed.lookup(camera_frame, lidar_frame)
         if self._config.fixed_frame:
             self._check_fixed_frame(bag, lidar_frame)
-            return pose, self._moving_topics
+            return pose
         if pose is not None:
-            return pose, []
-        moving = self._moving_until(bag, lambda tree: tree.is_connected(camera_frame, lidar_frame))
+            return pose
+        moving = self._moving_until(bag, lidar_frame)
         if moving is None:
             try:
                 fixed.lookup(camera_frame, lidar_frame)
             except SourceError as error:  # and say what to type
                 problem = f"{self.recording.path}: {error}"
-                raise SourceError("; ".join([problem, *_frame_hints(cloud)])) from error
+                raise SourceError(f"{problem}{_frame_hint(cloud)}") from error
         else:
             option = option_from(moving.lookup(camera_frame, lidar_frame))
             self.recording.note(
@@ -352,7 +341,7 @@ class BagSource:
                 "LiDAR and camera: the transform is interpolated at each cloud's stamp; a fixed "
                 f"one, the first, is --lidar-to-camera {option}"
             )
-        return None, self._moving_topics
+        return None
 
     def _place_points(self, bag: OpenRecording, frame: str) -> None:
         """Read moving transforms too if they place what measures; raise `SourceError` if none."""
@@ -361,13 +350,12 @@ class BagSource:
             self._check_fixed_frame(bag, frame)
         elif self._transforms.is_connected(frame, camera):
             return
-        elif self._moving_until(bag, lambda tree: tree.is_connected(frame, camera)) is None:
+        elif self._moving_until(bag, frame) is None:
             raise SourceError(
                 f"{self.recording.path}: {self._config.measured_points_topic} has points in frame "
                 f"{frame!r}, which {self._tf_lacks} with the camera frame {camera!r}; expected "
                 "the tf of what makes the points, recorded with them, or a frame_id that tf knows"
             )
-        self._transform_topics = self._moving_topics
 
     @property
     def _tf_lacks(self) -> str:
@@ -384,18 +372,18 @@ class BagSource:
                 "there is no motion to measure by; expected a frame that the camera moves in"
             )
             return
-        if self._moving_until(bag, lambda tree: tree.is_connected(frame, camera)) is None:
+        if self._moving_until(bag, frame) is None:
             raise SourceError(
                 f"{self.recording.path}: odometry_frame is {frame!r}, which {self._tf_lacks} "
                 f"with the camera frame {camera!r}; expected a frame that odometry says the "
                 "camera's pose in, as odom or map"
             )
-        self._transform_topics = self._moving_topics
 
     def _check_fixed_frame(self, bag: OpenRecording, frame: str) -> None:
         """Note how motion is compensated; raise `SourceError` if the frame is not connected."""
         fixed_frame = self._config.fixed_frame
         camera_frame = self._camera_frame
+        self._transform_topics = self._moving_topics
         if self._transforms.is_connected(fixed_frame, camera_frame):
             self.recording.note(
                 f"fixed_frame {fixed_frame!r} is fixed to the camera frame {camera_frame!r} by "
@@ -403,14 +391,7 @@ class BagSource:
                 "in, as odom or map"
             )
             return
-        moving = self._moving_until(
-            bag,
-            lambda tree: (
-                tree.is_connected(fixed_frame, camera_frame)
-                and tree.is_connected(fixed_frame, frame)
-            ),
-        )
-        if moving is None:
+        if self._moving_until(bag, fixed_frame, frame) is None:
             raise SourceError(
                 f"{self.recording.path}: fixed_frame is {fixed_frame!r}; expected a frame that "
                 f"/tf connects with the camera frame {camera_frame!r} and the clouds' frame "
@@ -421,18 +402,18 @@ class BagSource:
             f"through {fixed_frame!r} to the camera at the image's stamp"
         )
 
-    def _moving_until(
-        self, bag: OpenRecording, is_complete: Callable[[TransformTree], bool]
-    ) -> TransformTree | None:
-        """Return the transforms that the first messages on /tf complete; None if incomplete."""
+    def _moving_until(self, bag: OpenRecording, *frames: str) -> TransformTree | None:
+        """Return the transforms once /tf connects the frames with the camera; None if it does not.
+
+        They are read with the frames from then on.
+        """
+        self._transform_topics = self._moving_topics
         tree = self._transforms.copy()
-        if not self._moving_topics:
-            return None
         for _, message in islice(bag.messages(self._moving_topics), MOVING):
             if message is None:
                 continue
             tree.add_message(message, is_moving=True)
-            if is_complete(tree):
+            if all(tree.is_connected(self._camera_frame, frame) for frame in frames):
                 return tree
         return None
 
@@ -441,15 +422,14 @@ def _messages(count: int, topic: str) -> str:
     return f"{count} {'message' if count == 1 else 'messages'} on {topic}"
 
 
-def _frame_hints(cloud: Any) -> Iterator[str]:
-    """Yield what to type if no transform connects camera and LiDAR."""
-    try:
+def _frame_hint(cloud: Any) -> str:
+    """Return what to type if no transform connects camera and LiDAR."""
+    with suppress(MessageError):  # the cloud's frame is skipped with this reason
         points = lidar_points(cloud)
-    except MessageError:  # the cloud's frame is skipped with this reason
-        return
-    if len(points) and looks_like_body_frame(points):
-        yield (
-            "the cloud looks as if it were in a body frame (x forward, z up); the transform "
-            "leads to the camera's optical frame (z forward, x right, y down): for a LiDAR "
-            f"at the camera's place it is --lidar-to-camera {BODY_TO_OPTICAL_OPTION}"
-        )
+        if len(points) and looks_like_body_frame(points):
+            return (
+                "; the cloud looks as if it were in a body frame (x forward, z up); the transform "
+                "leads to the camera's optical frame (z forward, x right, y down): for a LiDAR "
+                f"at the camera's place it is --lidar-to-camera {BODY_TO_OPTICAL_OPTION}"
+            )
+    return ""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame, RecordedMaps, Skipped, in_view
 from uncertainty_depth.frames.assembly import Assembly
+from uncertainty_depth.frames.measured import NewestMessages
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, frame_name, stamp_ns
 from uncertainty_depth.frames.messages.images import (
     UNMATCHED_REASONS,
@@ -45,40 +45,30 @@ def fitted(image: NDArray[np.uint8], shape: tuple[int, ...], same_camera: bool) 
     return ReportImage(image, True)
 
 
-class ReportImages:
+class ReportImages(NewestMessages):
     """Camera images on `topic`, empty for none.
 
     Each prediction is shown with the nearest in time.
     """
 
-    def __init__(self, topic: str, max_time_difference_s: float, queue_size: int) -> None:
+    def __init__(self, topic: str, max_time_difference_s: float) -> None:
+        super().__init__()
         self.topic = topic
         self._max_time_difference_s = max_time_difference_s
-        self._messages: deque[Any] = deque(maxlen=queue_size)
-        self._newest_ns: int | None = None
         self._missing = 0
         self._other_frames: tuple[str, str] | None = None
         self._first_problem = ""
 
-    def add(self, message: Any) -> None:
-        """Take the next image."""
-        self._newest_ns = stamp_ns(message.header)
-        self._messages.append(message)
-
     def is_awaited(self, time_ns: int) -> bool:
         """Return whether an image nearer to this time may still come."""
-        return bool(self.topic) and (self._newest_ns is None or self._newest_ns < time_ns)
+        return bool(self.topic) and not self.has_reached(time_ns)
 
     def beside(self, header: Any, shape: tuple[int, ...]) -> ReportImage | None:
         """Return the image nearest to a prediction of this header and shape; None without one."""
         if not self.topic:
             return None
         time_ns = stamp_ns(header)
-        nearest = min(
-            self._messages,
-            key=lambda message: abs(stamp_ns(message.header) - time_ns),
-            default=None,
-        )
+        nearest = self.nearest(time_ns)
         tolerance_ns = round(self._max_time_difference_s * SECOND_NS)
         if nearest is None or abs(stamp_ns(nearest.header) - time_ns) > tolerance_ns:
             self._missing += 1
@@ -134,9 +124,7 @@ class MapAssembly(Assembly):
         self._meaning = meaning
         self._infos_of_maps = RecordedInfos(info_topic)
         self._pairs = ExactPairs(self._queue_size)
-        self._report_images = ReportImages(
-            report_topic, self._max_time_difference_s, self._queue_size
-        )
+        self._report_images = ReportImages(report_topic, self._max_time_difference_s)
 
     def topics(self) -> list[str]:
         """Return the topics whose messages are taken."""

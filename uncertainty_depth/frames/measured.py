@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from copy import copy
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,20 +31,8 @@ KEPT = 32
 """Newest messages among which the nearest in time is looked for, `MAX_WAITING_BYTES` at most."""
 
 
-class MeasuredDepth(Protocol):
-    """Reads one kind of message."""
-
-    def read(
-        self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
-    ) -> NDArray[np.float32]:
-        """Return what it measures, (H, W) metres, NaN for nothing, or raise `MessageError`."""
-
-    def is_awaited(self, message: Any, viewpoint: Viewpoint) -> bool:
-        """Return whether what places it in the image may still come."""
-
-
 class PointsOfTopic:
-    """Points in a frame of tf; a `MeasuredDepth`.
+    """Points in a frame of tf.
 
     Without a fixed frame they are taken where tf has their frame at the image's stamp: a map
     stands still, and what is on the robot moves with the camera.
@@ -57,7 +45,10 @@ class PointsOfTopic:
     def read(
         self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
     ) -> NDArray[np.float32]:
-        """Return the projected points that no other hides."""
+        """Return the projected points that no other hides, (H, W) metres, NaN for none.
+
+        Raises `MessageError`.
+        """
         if camera is None or camera.intrinsics[0, 0] == 0:
             raise MessageError("no_camera_info", "points cannot be projected without camera info")
         points = lidar_points(message)
@@ -78,7 +69,7 @@ class PointsOfTopic:
 
 
 class DepthOfTopic:
-    """A depth image that is registered to the camera image; a `MeasuredDepth`."""
+    """A depth image that is registered to the camera image."""
 
     def __init__(
         self,
@@ -96,7 +87,7 @@ class DepthOfTopic:
     def read(
         self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
     ) -> NDArray[np.float32]:
-        """Return its depth, rectified as the camera image is."""
+        """Return its depth, rectified as the camera image is; as `PointsOfTopic`."""
         other = message.header.frame_id.lstrip("/")
         of_image = viewpoint.frame.lstrip("/")
         if other and of_image and other not in {of_image, *self._others}:
@@ -115,11 +106,14 @@ class DepthOfTopic:
         return False
 
 
+MeasuredDepth = PointsOfTopic | DepthOfTopic
+"""Reads one topic's messages."""
+
+
 class NewestMessages:
     """A topic's newest messages; they may arrive on another thread than is asked for them."""
 
     def __init__(self) -> None:
-        """Start without a message."""
         self._messages: deque[Any] = deque()
 
     def add(self, message: Any) -> None:

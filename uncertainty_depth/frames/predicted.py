@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,8 +78,6 @@ class PredictedSource(SourceWrapper):
 Item = TypeVar("Item")
 PREFETCH = 2
 """Items that are read before they are asked for."""
-MAX_PENDING = 1
-"""Steps that may wait to be done, or be at work: more make nothing faster."""
 _END: Any = object()
 
 
@@ -103,41 +100,3 @@ def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
             close = getattr(iterator, "close", None)
             if close is not None:
                 thread.submit(close).result()
-
-
-class BackgroundQueue(Generic[Item]):
-    """Runs steps in order on its own thread, at most `MAX_PENDING` of them late.
-
-    On leaving the context all steps are done; after an exception those that wait are dropped.
-
-    Attributes:
-        latest: what the last step known to be done returned; None before the first.
-    """
-
-    def __init__(self) -> None:
-        self.latest: Item | None = None
-        self._thread = ThreadPoolExecutor(1, "scoring")
-        self._waiting: deque[Future[Item]] = deque()
-
-    def add(self, step: Callable[[], Item]) -> None:
-        """Queue a step; raise an earlier one's exception."""
-        while len(self._waiting) >= MAX_PENDING or (self._waiting and self._waiting[0].done()):
-            self.latest = self._waiting.popleft().result()
-        self._waiting.append(self._thread.submit(step))
-
-    def __enter__(self) -> BackgroundQueue[Item]:
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        with self._thread:
-            if error_type is not None:
-                for future in self._waiting:
-                    future.cancel()
-                return
-            while self._waiting:
-                self.latest = self._waiting.popleft().result()

@@ -152,24 +152,24 @@ class FileSource(ABC):
             return Skipped(self._stamp_ns(index), error.reason, str(error))
 
 
-class SourceWrapper(ABC):
-    """Frames made of another source's. A `Source` of the same name, notes and length."""
+class SourceWrapper:
+    """Another source's frames, under its name, with further notes. A `Source`."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, notes: Callable[[], list[str]] = list) -> None:
         self.name = source.name
         self._source = source
+        self._notes = notes
 
     @property
     def notes(self) -> list[str]:
-        """The source's notes."""
-        return list(self._source.notes)
+        """The source's notes, and those of what is done with its records."""
+        return [*self._source.notes, *self._notes()]
 
     def __len__(self) -> int:
         return len(self._source)
 
-    @abstractmethod
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield the records."""
+        return iter(self._source)
 
 
 class MapSource(SourceWrapper):
@@ -181,15 +181,8 @@ class MapSource(SourceWrapper):
         step: Callable[[Frame | Skipped], Frame | Skipped],
         notes: Callable[[], list[str]] = list,
     ) -> None:
-        """Take a source, the step applied to each record, and further notes."""
-        super().__init__(source)
+        super().__init__(source, notes)
         self._step = step
-        self._notes = notes
-
-    @property
-    def notes(self) -> list[str]:
-        """The source's notes and those of what is done with its records."""
-        return [*super().notes, *self._notes()]
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
         return map(self._step, self._source)
@@ -240,20 +233,18 @@ class Subsampled(SourceWrapper):
     """
 
     def __init__(self, source: Source, max_frames: int) -> None:
-        super().__init__(source)
+        super().__init__(source, self._how_many)
         count = len(source)
         used = count if max_frames == 0 else min(max_frames, count)
         self._places = [index * count // used for index in range(used)]
         self._used: int | None = None
 
-    @property
-    def notes(self) -> list[str]:
-        """The source's notes, and how many frames are used."""
+    def _how_many(self) -> list[str]:
         count = len(self._source)
         if len(self._places) == count:
-            return super().notes
+            return []
         used = len(self._places) if self._used is None else self._used
-        return [*super().notes, f"{used} of {count} frames are used, evenly spread"]
+        return [f"{used} of {count} frames are used, evenly spread"]
 
     def __len__(self) -> int:
         return len(self._places)

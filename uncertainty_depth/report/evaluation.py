@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.options import takes_options
 from uncertainty_depth.core.process import deferred_interrupt, single_threaded_blas
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.predicted import BackgroundQueue
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.report.scores import Scores
@@ -95,33 +94,35 @@ def evaluate(
     evaluation = Evaluation(config, sigma_kind, **options)
     records = (record for record in frames)  # which can be closed whatever the frames are
     bar = tqdm(records, total=len(frames), unit="frame", desc=frames.name, disable=not progress)
-    scoring: BackgroundQueue[float | None] = BackgroundQueue()
+    scored: Future[None] | None = None
     mean_error = 0.0
 
-    def score(record: Frame | Skipped) -> float | None:
+    def score(record: Frame | Skipped) -> None:
         nonlocal mean_error
         if isinstance(record, Skipped):
             evaluation.skip(record)
-            return None
+            return
         metrics = evaluation.add(record)
         for sink in sinks:
             sink(record)
-        if isinstance(metrics, Skipped):
-            return None
-        mean_error += (metrics["depth.abs_rel"] - mean_error) / evaluation.evaluated
-        return mean_error
+        if not isinstance(metrics, Skipped):
+            mean_error += (metrics["depth.abs_rel"] - mean_error) / evaluation.evaluated
 
     with (
         single_threaded_blas(),
         deferred_interrupt() as interrupt,
         closing(records),
-        scoring,
+        ThreadPoolExecutor(1, "scoring") as scoring,
     ):
         for record in bar:
-            scoring.add(partial(score, record))
-            if scoring.latest is not None:
-                bar.set_postfix_str(f"mean abs_rel {scoring.latest:.3f}", refresh=False)
+            if scored is not None:  # one frame late at most: memory stays bounded
+                scored.result()
+            if evaluation.evaluated:
+                bar.set_postfix_str(f"mean abs_rel {mean_error:.3f}", refresh=False)
+            scored = scoring.submit(score, record)
             if interrupt.requested:
                 evaluation.interrupted = True
                 break
+        if scored is not None:
+            scored.result()
     return evaluation

@@ -155,7 +155,7 @@ class _Recorded(Predicting):
         if self._job.predictor.measurements:
             sparse = self._job.measuring.sparse
             source = for_model(source, sparse, self._job.held_out, MEASURED_MARGIN)
-        return MapSource(source, self._scorable, list)
+        return MapSource(source, self._scorable)
 
     def _scorable(self, record: Frame | Skipped) -> Frame | Skipped:
         """Return a frame without ground truth where it corrected the recorded prediction."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import ODOMETRY_FRAME, SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import is_own_class
-from uncertainty_depth.core.records import Frame, Overlap, Skipped
+from uncertainty_depth.core.records import Overlap
 from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.predicted import DepthPredictor, PredictedSource, predict_frame
 from uncertainty_depth.frames.protocol import (
@@ -51,7 +51,7 @@ class Stream(SourceWrapper):
         parts: Sequence[Source],
         predicting: Predicting,
     ) -> None:
-        super().__init__(_joined(parts))
+        super().__init__(_joined(parts), predicting.notes)
         self.sources = sources
         self.checks = checks
         self.parts = parts
@@ -96,18 +96,9 @@ class Stream(SourceWrapper):
         return cls(sources, checks, parts, predicting)
 
     @property
-    def notes(self) -> list[str]:
-        """What was lost or assumed, complete after an iteration."""
-        return [*super().notes, *self.predicting.notes()]
-
-    @property
     def overlaps(self) -> list[Overlap]:
         """Sources whose frames the model or its sigma was fitted to."""
         return [*(self.trained_on or ()), *self.calibrated_on]
-
-    def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield each image once, as a frame or the reason for its loss."""
-        return iter(self._source)
 
 
 def predicted(source: Source | str | Path, predictor: DepthPredictor) -> Source:
