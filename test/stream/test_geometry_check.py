@@ -32,7 +32,7 @@ def checked(frames: Sequence[Frame], change=lambda pose: pose, scale=1.0) -> Geo
     for frame in frames:
         scan = Scan(frame.scan.points * scale, change(frame.scan.lidar_to_camera))
         depth_m = ground_truth_from_cloud(scan.points, scan.lidar_to_camera, frame.camera)
-        check.update(frame.image, depth_m, frame.camera, scan)
+        check.see(replace(frame, ground_truth_m=depth_m, scan=scan))
     return check
 
 
@@ -67,7 +67,7 @@ def test_a_pose_that_another_beats_is_never_said_to_look_right(frames):
     for frame in frames:
         depth_m = np.roll(frame.ground_truth_m, 5, axis=1)
         depth_m[:, :64] = frame.ground_truth_m[:, :64]
-        check.update(frame.image, depth_m, frame.camera, None)
+        check.see(replace(frame, ground_truth_m=depth_m, scan=None))
     summary = check.summary()
     assert summary["edge_fit"] > 4, "it would pass alone"
     assert summary["outcome"] == "does not fit"
@@ -118,7 +118,7 @@ def test_an_image_upside_down_or_mirrored_is_named(frames, rows, columns, name):
     check = GeometryCheck()
     for frame in frames:
         image = frame.image[::rows, ::columns]
-        check.update(image, frame.ground_truth_m, frame.camera, frame.scan)
+        check.see(replace(frame, image=image))
     (warning,) = check.warnings()
     assert f"{name} fits clearly better" in warning
     assert check.outcome == "does not fit"
@@ -128,7 +128,7 @@ def test_depths_in_another_unit_are_named_without_an_image(frames):
     for scale, sentence in ((1000.0, "in millimetres"), (0.001, "1,000 times too small")):
         check = GeometryCheck()
         for frame in frames:
-            check.update(None, frame.ground_truth_m * np.float32(scale))
+            check.see(Frame(0, "", ground_truth_m=frame.ground_truth_m * np.float32(scale)))
         (warning,) = check.warnings()
         assert sentence in warning
 
@@ -142,10 +142,10 @@ def test_a_long_run_is_looked_at_ever_more_rarely():
     check = GeometryCheck()
     depth_m = np.full((4, 4), 2.0, np.float32)
     for _ in range(1000):
-        check.update(None, depth_m)
+        check.see(Frame(0, "", ground_truth_m=depth_m))
     depth_m = np.full((4, 4), 9999.0, np.float32)
     for _ in range(1000):  # as many again, at most as many looks
-        check.update(None, depth_m)
+        check.see(Frame(0, "", ground_truth_m=depth_m))
     assert check.median_depth_m == 2.0
 
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,6 @@ from numpy.typing import NDArray
 from uncertainty_depth.core.geometry.alignment import (
     MAX_SHIFT,
     ROTATIONS,
-    Edges,
     alignment,
     depth_edges,
     image_edges,
@@ -34,7 +35,6 @@ MEDIAN_DEPTH = (0.05, 500.0)  # metres; a median outside is in another unit
 MAX_BASELINE = 20.0  # metres between LiDAR and camera
 MIN_FRACTION_IN_VIEW = 0.002
 MIN_ROW_DENSITY = 0.15  # of rings: only gross mistakes are reported below it
-CONFIGURED_POSE = "lidar_to_camera"
 UPSIDE_DOWN = "the image rotated by 180 degrees"
 MIRRORED = "the image mirrored left to right"
 FLIPPED = "the image mirrored top to bottom"
@@ -75,16 +75,22 @@ class Fit:
         return is_other and is_better and self.wins >= MIN_WINS
 
 
-class EdgeFit:
-    """The mean alignment of one pose over frames, see `geometry.alignment`."""
+class PoseEvidence:
+    """How one pose fits over frames: its edges' mean alignment, and its points in view."""
 
     def __init__(self) -> None:
         self.frames = 0
+        self.fractions_in_view: list[float] = []
         self._sum: NDArray[np.float64] | float = 0.0
         self._wins: NDArray[np.intp] | int = 0
 
+    def count_in_view(self, scan: Scan, pose: NDArray[np.float64], camera: Camera) -> None:
+        """Add the fraction of a scan's points that the pose puts into the image."""
+        depths = image_coordinates(scan.points, pose, camera)[2]
+        self.fractions_in_view.append(len(depths) / max(len(scan.points), 1))
+
     def add(self, values: NDArray[np.float32] | None) -> None:
-        """Add a frame's alignment; skip None, a frame without one."""
+        """Add a frame's alignment, see `geometry.alignment`; skip None, a frame without one."""
         if values is None:
             return
         self._sum = self._sum + values.astype(np.float64)
@@ -127,50 +133,40 @@ class GeometryCheck:
         self._baseline_m = 0.0
         self._row_densities: list[float] = []
         self._medians_m: list[float] = []
-        self._fractions_in_view: dict[str, list[float]] = {}
-        self._edges: dict[str, EdgeFit] = {CONFIGURED_POSE: EdgeFit()}
+        self._own = PoseEvidence()
+        self._others: defaultdict[str, PoseEvidence] = defaultdict(PoseEvidence)
 
     def seeing(self, source: Source) -> Source:
         """Return the source, whose frames it checks, with its warnings among the notes."""
         return MapSource(source, self.see, self.warnings)
 
     def see(self, record: Frame | Skipped) -> Frame | Skipped:
-        """Check a frame with ground truth, even if none of it is in view; return the record."""
-        frame = record.frame if isinstance(record, Skipped) else record
-        if frame is not None and frame.ground_truth_m is not None:
-            image = frame.image if frame.is_registered else None
-            self.update(image, frame.need_ground_truth(), frame.camera, frame.scan)
-        return record
+        """Check a frame with ground truth, even if none of it is in view; return the record.
 
-    def update(
-        self,
-        image: NDArray[np.uint8] | None,
-        ground_truth_m: NDArray[np.floating],
-        camera: Camera | None = None,
-        scan: Scan | None = None,
-    ) -> None:
-        """Check a frame; every n-th is looked at.
-
-        Ground truth is (H, W) metres, NaN for unknown. Without an image edges are not compared;
-        other extrinsics are tried only with a camera and the scan that the ground truth was made
-        from.
+        Every n-th is looked at. Without a registered image edges are not compared; other
+        extrinsics are tried only with a camera and the scan that the ground truth was made from.
         """
+        frame = record.frame if isinstance(record, Skipped) else record
+        if frame is None or frame.ground_truth_m is None:
+            return record
         is_due = self._frames % self._stride == 0
         self._frames += 1
         if not is_due:
-            return
-        valid = np.isfinite(ground_truth_m)
-        if valid.any():
-            self._medians_m.append(float(np.median(ground_truth_m[valid])))
-        if camera is not None and scan is not None:
-            self._focal_length = float(camera.intrinsics[0, 0])
-            self._baseline_m = float(np.linalg.norm(scan.lidar_to_camera[:3, 3]))
-            self._count_in_view(CONFIGURED_POSE, scan, scan.lidar_to_camera, camera)
-        if image is not None:
-            self._compare_edges(image, ground_truth_m, camera, scan)
+            return record
+        known_m = frame.ground_truth_m[np.isfinite(frame.ground_truth_m)]
+        if len(known_m):
+            self._medians_m.append(float(np.median(known_m)))
+        if frame.camera is not None and frame.scan is not None:
+            pose = frame.scan.lidar_to_camera
+            self._focal_length = float(frame.camera.intrinsics[0, 0])
+            self._baseline_m = float(np.linalg.norm(pose[:3, 3]))
+            self._own.count_in_view(frame.scan, pose, frame.camera)
+        if frame.image is not None and frame.is_registered:
+            self._compare_edges(frame.image, frame.ground_truth_m, frame.camera, frame.scan)
         self._looked_at += 1
         if self._looked_at % FRAMES == 0:
             self._stride *= 2
+        return record
 
     def _compare_edges(
         self,
@@ -183,30 +179,27 @@ class GeometryCheck:
         self._row_densities.append(row_density(ground_truth_m))
         edge_strength = image_edges(image)
         edges = depth_edges(ground_truth_m)
-        self._edges[CONFIGURED_POSE].add(alignment(edge_strength, edges, ROTATIONS))
-        fit = self._edges[CONFIGURED_POSE].fit()
-        if fit is not None and fit.score >= SIGNIFICANT:
+        self._own.add(alignment(edge_strength, edges, ROTATIONS))
+        if self._fits:
             return
-        self._add(UPSIDE_DOWN, edge_strength[::-1, ::-1], edges)
-        self._add(MIRRORED, edge_strength[:, ::-1], edges)
-        self._add(FLIPPED, edge_strength[::-1], edges)
+        for name, turned in (
+            (UPSIDE_DOWN, edge_strength[::-1, ::-1]),
+            (MIRRORED, edge_strength[:, ::-1]),
+            (FLIPPED, edge_strength[::-1]),
+        ):
+            self._others[name].add(alignment(turned, edges, ROTATIONS[:1]))
         if camera is None or scan is None:
             return
         for name, pose in candidate_poses(scan.lidar_to_camera).items():
-            self._count_in_view(name, scan, pose, camera)
+            other = self._others[name]
+            other.count_in_view(scan, pose, camera)
             depth_m = ground_truth_from_cloud(scan.points, pose, camera)
-            self._add(name, edge_strength, depth_edges(depth_m))
+            other.add(alignment(edge_strength, depth_edges(depth_m), ROTATIONS[:1]))
 
-    def _add(self, name: str, edge_strength: NDArray[np.float32], edges: Edges) -> None:
-        fit = self._edges.setdefault(name, EdgeFit())
-        fit.add(alignment(edge_strength, edges, ROTATIONS[:1]))
-
-    def _count_in_view(
-        self, name: str, scan: Scan, pose: NDArray[np.float64], camera: Camera
-    ) -> None:
-        depths = image_coordinates(scan.points, pose, camera)[2]
-        fractions = self._fractions_in_view.setdefault(name, [])
-        fractions.append(len(depths) / max(len(scan.points), 1))
+    @property
+    def _fits(self) -> bool:
+        fit = self._own.fit()
+        return fit is not None and fit.score >= SIGNIFICANT
 
     @property
     def median_depth_m(self) -> float:
@@ -216,7 +209,7 @@ class GeometryCheck:
     @property
     def fraction_in_view(self) -> float:
         """The fraction of a cloud's points that fall into the image; NaN without clouds."""
-        fractions = self._fractions_in_view.get(CONFIGURED_POSE)
+        fractions = self._own.fractions_in_view
         return float(np.mean(fractions)) if fractions else math.nan
 
     def warnings(self) -> list[str]:
@@ -228,12 +221,11 @@ class GeometryCheck:
         """Whether depth and image fit: `FITS`, `DOES_NOT_FIT` or `CANNOT_TELL`."""
         if self.warnings():
             return DOES_NOT_FIT
-        fit = self._edges[CONFIGURED_POSE].fit()
-        return FITS if fit is not None and fit.score >= SIGNIFICANT else CANNOT_TELL
+        return FITS if self._fits else CANNOT_TELL
 
     def summary(self) -> dict[str, Any]:
         """Return the warnings and their numbers, as in `summary.json`."""
-        fit = self._edges[CONFIGURED_POSE].fit()
+        fit = self._own.fit()
         return {
             "outcome": self.outcome,
             "description": self.description(),
@@ -249,85 +241,77 @@ class GeometryCheck:
         parts = [f"median depth {self.median_depth_m:.3g} m"]
         if not math.isnan(self.fraction_in_view):
             parts.append(f"{self.fraction_in_view:.1%} of the points in view")
-        fit = self._edges[CONFIGURED_POSE].fit()
+        fit = self._own.fit()
         if fit is None:
             parts.append("too few depth edges to compare with the image")
-        elif self._edge_warnings():
+        elif any(self._edge_warnings()):
             parts.append(f"another pose fits better than this one (score {fit.score:.1f})")
-        elif fit.score >= SIGNIFICANT:
-            parts.append(f"extrinsics look right (score {fit.score:.1f}, {SIGNIFICANT:g} needed)")
         else:
-            parts.append(
-                "cannot tell if depth and image fit "
-                f"(score {fit.score:.1f}, {SIGNIFICANT:g} needed)"
-            )
+            said = "extrinsics look right" if self._fits else "cannot tell if depth and image fit"
+            parts.append(f"{said} (score {fit.score:.1f}, {SIGNIFICANT:g} needed)")
         return ", ".join(parts)
 
-    def _unit_warnings(self) -> list[str]:
+    def _unit_warnings(self) -> Iterator[str]:
         minimum, maximum = MEDIAN_DEPTH
-        sentences = []
         if self.median_depth_m > maximum:
-            sentences.append(
+            yield (
                 f"the median depth is {self.median_depth_m:,.0f} m: the ground truth is in "
                 "millimetres, expected metres (a cloud, a 32FC1 image) or 16UC1 millimetres"
             )
         if self.median_depth_m < minimum:
-            sentences.append(
+            yield (
                 f"the median depth is {self.median_depth_m:.2g} m: the ground truth is 1,000 "
                 "times too small, as metres are when they are read as millimetres"
             )
         if self._baseline_m > MAX_BASELINE:
-            sentences.append(
+            yield (
                 f"lidar_to_camera puts the LiDAR {self._baseline_m:,.0f} m from the camera: "
                 "its translation is in millimetres, or it leads to a map's origin; expected metres"
             )
-        return sentences
 
-    def _view_warnings(self) -> list[str]:
+    def _view_warnings(self) -> Iterator[str]:
         if not self.fraction_in_view < MIN_FRACTION_IN_VIEW:
-            return []
-        sentence = f"only {self.fraction_in_view:.2%} of the LiDAR's points fall into the image"
-        others = dict(self._fractions_in_view)
-        others.pop(CONFIGURED_POSE)
-        if not others:
-            return [sentence]
-        name = max(others, key=lambda other: np.mean(others[other]))
-        return [f"{sentence}; {name} would put {np.mean(others[name]):.1%} there"]
-
-    def _edge_warnings(self) -> list[str]:
-        own = self._edges[CONFIGURED_POSE].fit()
-        score = 0.0 if own is None else own.score  # without edges in view nothing fits
-        scores = {}
-        for name, edges in self._edges.items():
-            if name != CONFIGURED_POSE and (fit := edges.fit()) is not None:
-                scores[name] = fit.score
-        name = max(scores, key=lambda other: scores[other], default=CONFIGURED_POSE)
-        # a dozen poses are tried: a shift that fits better still is the likelier mistake
-        shifted = own.best if own is not None and own.contradicts_pose else -math.inf
-        limit = max(SIGNIFICANT, score + MARGIN, shifted)
-        if name != CONFIGURED_POSE and scores[name] > limit:
-            frames = self._edges[name].frames
-            return [
-                f"camera and depth do not fit together: {name} fits clearly better (edges align "
-                f"by {scores[name]:.1f} deviations against {score:.1f}, {frames} frames)"
-            ]
-        return (
-            [] if own is None else self._shift_warnings(own, self._edges[CONFIGURED_POSE].frames)
+            return
+        means = {
+            name: np.mean(other.fractions_in_view)
+            for name, other in self._others.items()
+            if other.fractions_in_view
+        }
+        name = max(means, key=lambda other: means[other], default="")
+        better = f"; {name} would put {means[name]:.1%} there" if name else ""
+        yield (
+            f"only {self.fraction_in_view:.2%} of the LiDAR's points fall into the image{better}"
         )
 
-    def _shift_warnings(self, fit: Fit, frames: int) -> list[str]:
+    def _edge_warnings(self) -> Iterator[str]:
+        own = self._own.fit()
+        score = 0.0 if own is None else own.score  # without edges in view nothing fits
+        fits = {name: fit for name, it in self._others.items() if (fit := it.fit()) is not None}
+        name = max(fits, key=lambda other: fits[other].score, default="")
+        # a dozen poses are tried: a shift that fits better still is the likelier mistake
+        shifted = own.best if own is not None and own.contradicts_pose else -math.inf
+        if name and fits[name].score > max(SIGNIFICANT, score + MARGIN, shifted):
+            yield (
+                f"camera and depth do not fit together: {name} fits clearly better (edges align "
+                f"by {fits[name].score:.1f} deviations against {score:.1f}, "
+                f"{self._others[name].frames} frames)"
+            )
+        elif own is not None:
+            yield from self._shift_warnings(own)
+
+    def _shift_warnings(self, fit: Fit) -> Iterator[str]:
         if not fit.contradicts_pose or np.median(self._row_densities) < MIN_ROW_DENSITY:
-            return []
+            return
         right = round(fit.shift[0] * self._factor)
         down = round(fit.shift[1] * self._factor)
         angle = ""
         if self._focal_length:
             degrees = math.degrees(math.atan(math.hypot(right, down) / self._focal_length))
             angle = f", as a camera turned by about {degrees:.0f} degrees sees it"
-        return [
+        yield (
             "camera and depth do not fit together: the depth shifted by "
             f"{right:+d} pixels to the right and {down:+d} down, rotated by {fit.rotation:+.0f} "
             f"degrees{angle}, fits clearly better (edges align by {fit.best:.1f} deviations "
-            f"against {fit.score:.1f}, {frames} frames): check lidar_to_camera or tf, the camera "
-            "info, and the times of image and depth"
-        ]
+            f"against {fit.score:.1f}, {self._own.frames} frames): check lidar_to_camera or tf, "
+            "the camera info, and the times of image and depth"
+        )
