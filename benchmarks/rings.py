@@ -24,9 +24,9 @@ from experiments.nyu_scores import CONFIG
 from experiments.tables import markdown
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
+from uncertainty_depth.core.geometry.camera import ground_truth_from_cloud
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.ground_truth import ground_truth_from_cloud
 from uncertainty_depth.metrics.online import OnlineMetrics
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.sigma.error_prior import FOREIGN

@@ -25,7 +25,7 @@ from uncertainty_depth.core.geometry.camera import Distortion, ground_truth_from
 from uncertainty_depth.core.geometry.transforms import parameters_from, transform_from
 from uncertainty_depth.core.records import Frame, Scan, Skipped
 from uncertainty_depth.frames.bag import BagSource
-from uncertainty_depth.frames.ground_truth import merged_scan
+from uncertainty_depth.frames.measured import merged_scan
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
 
 DEPTH = "/camera/depth_registered/image_raw"

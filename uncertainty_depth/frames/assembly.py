@@ -17,8 +17,7 @@ from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.measurements import Measurements
 from uncertainty_depth.core.records import UNWANTED, Frame, Scan, Skipped, in_view
 from uncertainty_depth.frames.cameras import Cameras, rectified_image
-from uncertainty_depth.frames.ground_truth import GroundTruth
-from uncertainty_depth.frames.measured import MeasuredTopic
+from uncertainty_depth.frames.measured import GroundTruth, MeasuredTopic
 from uncertainty_depth.frames.messages.decoding import check_stamp, frame_name, stamp_ns
 from uncertainty_depth.frames.pairing import NearestClouds, Outcome, surplus
 from uncertainty_depth.frames.protocol import IsWanted
@@ -81,7 +80,10 @@ class Assembly(ABC):
     def add(self, topic: str, message: Any) -> Iterator[Frame | Skipped]:
         """Take a message, and return an iterator over what it decides, in order."""
         if topic in (self._topics.camera_info, self._topics.truth_camera_info):
-            self._add_camera_info(topic, message)
+            if topic == self._topics.camera_info:  # one may be of images and ground truth
+                self.cameras.add(message)
+            if topic == self._topics.truth_camera_info and self._ground_truth.cameras is not None:
+                self._ground_truth.cameras.add(message)
             return self.decided()
         try:
             self._check_stamp(topic, message.header)
@@ -122,13 +124,6 @@ class Assembly(ABC):
             self._unstamped[topic] += 1
             self._first_unstamped = self._first_unstamped or str(error)
 
-    def _add_camera_info(self, topic: str, message: Any) -> None:
-        """Give a camera info to those that it is of; one may be of images and ground truth."""
-        if topic == self._topics.camera_info:
-            self.cameras.add(message)
-        if topic == self._topics.truth_camera_info and self._ground_truth.cameras is not None:
-            self._ground_truth.cameras.add(message)
-
     def decided(self) -> Iterator[Frame | Skipped]:
         """Yield each image that waits for nothing more, as a frame or the reason for its loss."""
         while self._waiting:
@@ -148,8 +143,7 @@ class Assembly(ABC):
         while self._waiting:
             yield self._frame_or_reason(self._waiting.popleft())
 
-    def __len__(self) -> int:
-        """Return how many images wait."""
+    def __len__(self) -> int:  # of images that wait
         return len(self._pairer) + len(self._waiting)
 
     @property
@@ -271,7 +265,6 @@ class ImageAssembly(Assembly):
     """Makes frames from camera images."""
 
     def __init__(self, *arguments: Any, max_pixels: int, **options: Any) -> None:
-        """Take the largest image that is decoded, and what an `Assembly` takes."""
         super().__init__(*arguments, **options)
         self._max_pixels = max_pixels
 

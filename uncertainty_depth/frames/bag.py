@@ -24,14 +24,11 @@ from uncertainty_depth.core.geometry.transforms import (
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.assembly import Assembly, ImageAssembly
 from uncertainty_depth.frames.cameras import Cameras
-from uncertainty_depth.frames.ground_truth import (
+from uncertainty_depth.frames.measured import (
     DepthImageGroundTruth,
+    DepthOfTopic,
     GroundTruth,
     LidarGroundTruth,
-)
-from uncertainty_depth.frames.measured import (
-    DepthOfTopic,
-    MeasuredDepth,
     MeasuredTopic,
     PointsOfTopic,
 )
@@ -202,7 +199,7 @@ class BagSource:
     def _measured(self, transforms: TransformTree, cameras: Cameras) -> list[MeasuredTopic]:
         """Return what other topics measure in the images."""
         config = self._config
-        readers: dict[str, MeasuredDepth] = {}
+        readers: dict[str, PointsOfTopic | DepthOfTopic] = {}
         if topic := config.measured_depth_topic:
             readers[topic] = DepthOfTopic(cameras.at, self.recording.note)
         if topic := config.measured_points_topic:

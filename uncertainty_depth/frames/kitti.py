@@ -60,7 +60,6 @@ class KittiSource(FileSource):
         self._rectifiers: dict[tuple[int, int], Rectifier] = {}
 
     def __len__(self) -> int:
-        """Return how many images the drive has."""
         return len(self.names)
 
     def _stamp_ns(self, index: int) -> int:

@@ -147,7 +147,6 @@ class MapAssembly(Assembly):
         yield from super().finish()
 
     def __len__(self) -> int:
-        """Return how many stamps still wait for a map."""
         return super().__len__() + len(self._pairs)
 
     def losses(self) -> Iterator[str]:

@@ -1,14 +1,14 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""What another topic measures in an image, live and in a bag alike: points, or a depth image.
+"""What messages say of an image's depth, live and in a bag: its ground truth, and measurements.
 
-The points may be a visual odometry's or a SLAM's, in any frame of tf; the depth image a stereo or
-time-of-flight camera's, registered to the image, with holes.
+Ground truth is LiDAR clouds or a registered depth image. What measures beside a model is points
+or a depth image with holes, of other topics.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -19,6 +19,8 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.geometry.rectification import Rectifier
 from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, check_unit
+from uncertainty_depth.core.records import Scan
+from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
 from uncertainty_depth.frames.messages.images import ground_truth_from_depth_image
@@ -31,33 +33,158 @@ KEPT = 32
 """Newest messages among which the nearest in time is looked for, `MAX_WAITING_BYTES` at most."""
 
 
-class PointsOfTopic:
-    """Points in a frame of tf.
+class LidarGroundTruth:
+    """Point clouds, projected with each LiDAR's pose."""
+
+    noun = "cloud"
+    unmatched_reason = "no_lidar_within_max_time_difference"
+    cameras: Cameras | None = None
+
+    def __init__(self, extrinsics: Extrinsics) -> None:
+        self._extrinsics = extrinsics
+
+    def read(
+        self,
+        messages: tuple[Any, ...],
+        viewpoint: Viewpoint,
+        camera: Camera | None,
+        shape: tuple[int, int],
+    ) -> tuple[NDArray[np.float32], Scan | None]:
+        """Return (H, W) float32 ground truth, metres, NaN for unknown, and the projected scan.
+
+        Each LiDAR has a cloud in `messages`, or None, but not all. Raises `MessageError`, whose
+        sentence names no time, if they give no ground truth.
+        """
+        if camera is None or camera.intrinsics[0, 0] == 0:
+            raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
+        present = {lidar: item for lidar, item in enumerate(messages) if item is not None}
+        clouds = [lidar_points(message) for message in present.values()]
+        if not any(map(len, clouds)):
+            size = sum(message.height * message.width for message in present.values())
+            raise MessageError(
+                "cloud_without_points",
+                f"none of the cloud's {size} points is finite and not (0, 0, 0): is the sensor "
+                "covered?",
+            )
+        poses = [
+            self._extrinsics.lookup(viewpoint, self._header(message, viewpoint), lidar)
+            for lidar, message in present.items()
+        ]
+        scan = merged_scan([Scan(*pair) for pair in zip(clouds, poses, strict=True)])
+        depth_m = ground_truth_from_cloud(scan.points, scan.lidar_to_camera, camera)
+        return depth_m, scan
+
+    def is_awaited(self, messages: tuple[Any, ...], viewpoint: Viewpoint) -> bool:
+        """Return whether transforms at a cloud's stamp, or the image's, may still come."""
+        clouds = [message for message in messages if message is not None]
+        headers = [self._header(message, viewpoint) for message in clouds]
+        return any(self._extrinsics.is_awaited(viewpoint, header) for header in headers)
+
+    def _header(self, message: Any, viewpoint: Viewpoint) -> Any:
+        """Return when and in which frame a cloud's points are what they are."""
+        return message.header
+
+    def notes(self) -> Iterator[str]:
+        """Return sentences about what was assumed: nothing."""
+        return iter(())
+
+
+class DepthImageGroundTruth:
+    """The camera's depth image, pixel by pixel, once it is rectified as the camera's image is.
+
+    It is rectified with the camera image that it is registered to. Maps are rectified already, or
+    kept raw; their depth image is rectified if they are, by its own camera info.
+    """
+
+    noun = "depth image"
+    unmatched_reason = "no_ground_truth_image_within_max_time_difference"
+
+    def __init__(self, image_cameras: Cameras, cameras: Cameras | None = None) -> None:
+        """Take the camera infos of what is scored, and for maps those of the depth images."""
+        self.cameras = cameras
+        self._image_cameras = image_cameras
+        self._without_info: dict[str, None] = {}
+
+    def read(
+        self,
+        messages: tuple[Any, ...],
+        viewpoint: Viewpoint,
+        camera: Camera | None,
+        shape: tuple[int, int],
+    ) -> tuple[NDArray[np.float32], Scan | None]:
+        """Return as `LidarGroundTruth`, from the one depth image; there is no scan."""
+        (message,) = messages
+        rectifier = self._rectifier(viewpoint.stamp_ns, stamp_ns(message.header))
+        depth_m = ground_truth_from_depth_image(message, shape)
+        if rectifier is not None:
+            depth_m = rectifier.depth(depth_m)
+        return depth_m, None
+
+    def is_awaited(self, messages: tuple[Any, ...], viewpoint: Viewpoint) -> bool:
+        """Return whether the depth image's camera info may still come."""
+        (message,) = messages
+        return self.cameras is not None and self.cameras.is_awaited(stamp_ns(message.header))
+
+    def notes(self) -> Iterator[str]:
+        """Yield sentences about what was assumed."""
+        if self.cameras is not None:
+            yield from self.cameras.notes
+        for topic in self._without_info:
+            yield (
+                f"there is no usable camera info on {topic}: the depth images are taken as "
+                "registered to the maps, pixel by pixel; otherwise the scores are wrong"
+            )
+
+    def _rectifier(self, image_ns: int, depth_ns: int) -> Rectifier | None:
+        """Return what rectifies a depth image; None if its pixels are those of the image."""
+        if self.cameras is None:
+            return self._image_cameras.at(image_ns)
+        of_maps = None
+        try:
+            of_maps = self._image_cameras.at(image_ns)
+        except MessageError:  # an unusable one tells as little as none
+            if self._image_cameras.is_missing:
+                raise
+        if of_maps is not None and not of_maps.is_rectified:
+            return None
+        own = self.cameras.at(depth_ns)
+        for cameras, rectifier in ((self._image_cameras, of_maps), (self.cameras, own)):
+            if rectifier is None and cameras.topic:
+                self._without_info[cameras.topic] = None
+        return None if of_maps is None else own
+
+
+GroundTruth = LidarGroundTruth | DepthImageGroundTruth
+"""Converts one topic's messages to ground truth."""
+
+
+def merged_scan(scans: Sequence[Scan]) -> Scan:
+    """Return all scans' points in the first LiDAR's frame, with its pose; at least one scan.
+
+    After projection each pixel has the nearest point, and the occlusion filter sees them all: one
+    LiDAR's points behind an edge are hidden by another's points on it.
+    """
+    first = scans[0]
+    if len(scans) == 1:
+        return first
+    camera_to_first = np.linalg.inv(first.lidar_to_camera)
+    points = [first.points[:, :3]]
+    for scan in scans[1:]:
+        to_first = camera_to_first @ scan.lidar_to_camera
+        points.append(scan.points[:, :3] @ to_first[:3, :3].T + to_first[:3, 3])
+    return Scan(np.concatenate(points), first.lidar_to_camera)
+
+
+class PointsOfTopic(LidarGroundTruth):
+    """Points that measure: a visual odometry's or a SLAM's, in any frame of tf.
 
     Without a fixed frame they are taken where tf has their frame at the image's stamp: a map
     stands still, and what is on the robot moves with the camera.
     """
 
     def __init__(self, extrinsics: Extrinsics, fixed_frame: str) -> None:
-        self._extrinsics = extrinsics
+        super().__init__(extrinsics)
         self._fixed_frame = fixed_frame
-
-    def read(
-        self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
-    ) -> NDArray[np.float32]:
-        """Return the projected points that no other hides, (H, W) metres, NaN for none.
-
-        Raises `MessageError`.
-        """
-        if camera is None or camera.intrinsics[0, 0] == 0:
-            raise MessageError("no_camera_info", "points cannot be projected without camera info")
-        points = lidar_points(message)
-        pose = self._extrinsics.lookup(viewpoint, self._header(message, viewpoint))
-        return ground_truth_from_cloud(points, pose, camera)
-
-    def is_awaited(self, message: Any, viewpoint: Viewpoint) -> bool:
-        """Return whether tf may still have their frame."""
-        return self._extrinsics.is_awaited(viewpoint, self._header(message, viewpoint))
 
     def _header(self, message: Any, viewpoint: Viewpoint) -> Any:
         if self._fixed_frame:
@@ -85,9 +212,14 @@ class DepthOfTopic:
         self._others: set[str] = set()
 
     def read(
-        self, message: Any, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
-    ) -> NDArray[np.float32]:
-        """Return its depth, rectified as the camera image is; as `PointsOfTopic`."""
+        self,
+        messages: tuple[Any, ...],
+        viewpoint: Viewpoint,
+        camera: Camera | None,
+        shape: tuple[int, int],
+    ) -> tuple[NDArray[np.float32], Scan | None]:
+        """Return its depth, rectified as the camera image is; see `LidarGroundTruth`."""
+        (message,) = messages
         other = message.header.frame_id.lstrip("/")
         of_image = viewpoint.frame.lstrip("/")
         if other and of_image and other not in {of_image, *self._others}:
@@ -99,15 +231,11 @@ class DepthOfTopic:
             )
         depth_m = ground_truth_from_depth_image(message, shape)
         rectifier = self._rectifier_at(viewpoint.stamp_ns)
-        return depth_m if rectifier is None else rectifier.depth(depth_m)
+        return (depth_m if rectifier is None else rectifier.depth(depth_m)), None
 
-    def is_awaited(self, message: Any, viewpoint: Viewpoint) -> bool:
+    def is_awaited(self, messages: tuple[Any, ...], viewpoint: Viewpoint) -> bool:
         """Return False."""
         return False
-
-
-MeasuredDepth = PointsOfTopic | DepthOfTopic
-"""Reads one topic's messages."""
 
 
 class NewestMessages:
@@ -138,7 +266,10 @@ class MeasuredTopic(NewestMessages):
     """A topic's newest messages, and what they measure in images."""
 
     def __init__(
-        self, topic: str, reader: MeasuredDepth, depth_range: tuple[float, ...] | None = None
+        self,
+        topic: str,
+        reader: PointsOfTopic | DepthOfTopic,
+        depth_range: tuple[float, ...] | None = None,
     ) -> None:
         """Start without a message; depth far beyond `depth_range`, metres, has another unit."""
         super().__init__()
@@ -154,7 +285,7 @@ class MeasuredTopic(NewestMessages):
         """Return whether a message that is nearer in time, or its place, may still come."""
         if not self.has_reached(viewpoint.stamp_ns):
             return True
-        return self._reader.is_awaited(self.nearest(viewpoint.stamp_ns), viewpoint)
+        return self._reader.is_awaited((self.nearest(viewpoint.stamp_ns),), viewpoint)
 
     def measured(
         self, viewpoint: Viewpoint, camera: Camera | None, shape: tuple[int, int]
@@ -171,7 +302,7 @@ class MeasuredTopic(NewestMessages):
                 f"the nearest message on {self.topic} is {apart_s:.3f} s from the image, more "
                 f"than {MAX_AGE_S} s",
             )
-        depth_m = self._reader.read(message, viewpoint, camera, shape)
+        depth_m, _ = self._reader.read((message,), viewpoint, camera, shape)
         known = np.isfinite(depth_m)
         if not known.any():
             raise MessageError(

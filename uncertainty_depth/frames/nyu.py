@@ -82,7 +82,6 @@ class NyuSource(FileSource):
         )
 
     def __len__(self) -> int:
-        """Return how many images the split has."""
         return len(self._names)
 
     def _stamp_ns(self, index: int) -> int:

@@ -65,8 +65,7 @@ class ExactPairs:
             unmatched.append(Unmatched(*key, oldest))
         return None, unmatched
 
-    def __len__(self) -> int:
-        """Return how many messages wait for their partner."""
+    def __len__(self) -> int:  # of messages that wait
         return len(self._waiting)
 
     def flush(self) -> list[Unmatched]:
@@ -178,8 +177,7 @@ class NearestClouds:
         self._newest_cloud = dict.fromkeys(self._clouds)
         return outcomes
 
-    def __len__(self) -> int:
-        """Return how many references wait."""
+    def __len__(self) -> int:  # of references that wait
         return len(self._references)
 
     def _jumped(self, newest_ns: int | None, stamp_ns: int) -> bool:

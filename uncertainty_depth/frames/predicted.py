@@ -55,12 +55,10 @@ class PredictedSource(SourceWrapper):
     """The frames of a source with their predictions; a thread reads the next ones meanwhile."""
 
     def __init__(self, source: Source, predict: Predict) -> None:
-        """Take a source and what predicts a frame."""
         super().__init__(source)
         self._predict = predict
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield each frame with its prediction, or why it has none."""
         records = read_ahead(self._source)
         with single_threaded_blas(), closing(records):
             for record in records:

@@ -125,8 +125,7 @@ class FileSource(ABC):
         return list(self._notes)
 
     @abstractmethod
-    def __len__(self) -> int:
-        """Return how many images there are."""
+    def __len__(self) -> int: ...
 
     @abstractmethod
     def _stamp_ns(self, index: int) -> int:
@@ -137,7 +136,6 @@ class FileSource(ABC):
         """Return an image's record, without reading other files, or raise `MessageError`."""
 
     def __iter__(self) -> Iterator[Frame | Skipped]:
-        """Yield each image once, in order."""
         return map(self.__getitem__, range(len(self)))
 
     def read(self, is_wanted: IsWanted) -> Iterator[Frame | Skipped]:

@@ -65,7 +65,6 @@ class RecordedFolder(FileSource):
         self._images = _files(folder / IMAGE, IMAGE_SUFFIXES) if has_images else {}
 
     def __len__(self) -> int:
-        """Return how many names have depth or confidence."""
         return len(self._names)
 
     def _stamp_ns(self, index: int) -> int:

@@ -270,7 +270,6 @@ class RgbdSource(FileSource):
         return [*super().notes, sentence]
 
     def __len__(self) -> int:
-        """Return how many colour images there are."""
         return len(self._items)
 
     def _stamp_ns(self, index: int) -> int:

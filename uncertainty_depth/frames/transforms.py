@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -38,53 +39,47 @@ class MovingFrame:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._stamps_ns: list[int] = []
-        self._places: list[Placed] = []
+        self._places: list[tuple[int, Placed]] = []  # by time
 
     def __len__(self) -> int:
-        """Return how many places the buffer has."""
-        return len(self._stamps_ns)
+        return len(self._places)
 
     @property
     def newest_ns(self) -> int:
         """The latest stamp, nanoseconds."""
-        return self._stamps_ns[-1]
+        return self._places[-1][0]
+
+    def _index(self, time_ns: int) -> int:
+        """Return the first place's that is not before a time."""
+        return bisect_left(self._places, time_ns, key=itemgetter(0))
 
     def add(self, time_ns: int, place: Placed) -> None:
         """Add a place, and forget those that are 10 s older, or from before a time jump."""
-        if self._stamps_ns and time_ns < self.newest_ns - JUMP_NS:
-            self._stamps_ns.clear()
+        if self._places and time_ns < self.newest_ns - JUMP_NS:
             self._places.clear()
-        index = bisect_left(self._stamps_ns, time_ns)
-        is_repeated = index < len(self) and self._stamps_ns[index] == time_ns
-        if is_repeated:
-            self._places[index] = place
-            return
-        self._stamps_ns.insert(index, time_ns)
-        self._places.insert(index, place)
-        expired = bisect_left(self._stamps_ns, self.newest_ns - BUFFER_NS)
-        del self._stamps_ns[:expired]
-        del self._places[:expired]
+        index = self._index(time_ns)
+        is_repeated = index < len(self) and self._places[index][0] == time_ns
+        self._places[index : index + is_repeated] = [(time_ns, place)]
+        del self._places[: self._index(self.newest_ns - BUFFER_NS)]
 
     def at(self, time_ns: int | None) -> Placed:
         """Return the place at a time, or the newest; raise `SourceError` outside the buffer."""
+        newest_ns, newest = self._places[-1]
         if time_ns is None:
-            return self._places[-1]
-        after = bisect_left(self._stamps_ns, time_ns)
-        if after < len(self) and self._stamps_ns[after] == time_ns:
-            return self._places[after]
+            return newest
+        after = self._index(time_ns)
+        if after < len(self) and self._places[after][0] == time_ns:
+            return self._places[after][1]
         if after in (0, len(self)):
-            first = frame_name(self._stamps_ns[0])
-            last = frame_name(self.newest_ns)
+            first_ns, _ = self._places[0]
             raise SourceError(
-                f"/tf has {self._name!r} in {self._places[-1].parent!r} from {first} s to {last} s"
+                f"/tf has {self._name!r} in {newest.parent!r} from {frame_name(first_ns)} s to "
+                f"{frame_name(newest_ns)} s"
             )
-        earlier = self._places[after - 1]
-        later = self._places[after]
+        (before_ns, earlier), (after_ns, later) = self._places[after - 1 : after + 1]
         if earlier.parent != later.parent:
             return earlier
-        before_ns = self._stamps_ns[after - 1]
-        fraction = (time_ns - before_ns) / (self._stamps_ns[after] - before_ns)
+        fraction = (time_ns - before_ns) / (after_ns - before_ns)
         return Placed(earlier.parent, interpolated(earlier.pose, later.pose, fraction))
 
 

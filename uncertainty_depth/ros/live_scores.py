@@ -16,13 +16,13 @@ from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.rectification import RECTIFY
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.cameras import Cameras
-from uncertainty_depth.frames.ground_truth import (
+from uncertainty_depth.frames.map_assembly import MapAssembly
+from uncertainty_depth.frames.mask import Mask
+from uncertainty_depth.frames.measured import (
     DepthImageGroundTruth,
     GroundTruth,
     LidarGroundTruth,
 )
-from uncertainty_depth.frames.map_assembly import MapAssembly
-from uncertainty_depth.frames.mask import Mask
 from uncertainty_depth.frames.pairing import Outcome
 from uncertainty_depth.frames.topics import Topics
 from uncertainty_depth.frames.transforms import Extrinsics

@@ -17,10 +17,9 @@ from uncertainty_depth.core.config.source import ODOMETRY_FRAME, OdometryConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.frames.ground_truth import LidarGroundTruth
 from uncertainty_depth.frames.measured import (
     DepthOfTopic,
-    MeasuredDepth,
+    LidarGroundTruth,
     MeasuredTopic,
     NewestMessages,
     PointsOfTopic,
@@ -118,7 +117,6 @@ class LidarInput:
 
     def add_to(self, frame: Frame, header: Header) -> Frame:
         """Return the frame with the LiDAR's depth as `sparse_m`, see `Measure`."""
-        camera = frame.camera
         cloud = self._clouds.nearest(stamp_ns(header))
         if cloud is None:
             raise MessageError("no_cloud", f"no cloud received on {self._watched.name}")
@@ -131,11 +129,9 @@ class LidarInput:
                 f"the nearest cloud is {age_s:.3f} s from the image; expected at most "
                 f"{MAX_CLOUD_AGE_S} s",
             )
-        if camera is None or camera.intrinsics[0, 0] == 0:
-            raise MessageError("no_camera_info", "a cloud cannot be projected without camera info")
         viewpoint = Viewpoint(header.frame_id, stamp_ns(header))
-        shape = (camera.height, camera.width)
-        depth_m, _ = self._projection.read((cloud,), viewpoint, camera, shape)
+        shape = frame.shape
+        depth_m, _ = self._projection.read((cloud,), viewpoint, frame.camera, shape)
         if np.isnan(depth_m).all():
             raise MessageError("no_lidar_point_in_view", "no point of the cloud is in the image")
         check_sparse_depth(depth_m, shape, self._depth_range)
@@ -159,7 +155,7 @@ class TopicInput:
         camera: LiveCamera,
     ) -> None:
         """Subscribe to points or depth; the camera has what rectifies depth images as its own."""
-        reader: MeasuredDepth
+        reader: PointsOfTopic | DepthOfTopic
         if kind == POINTS:
             by_tf = replace(config, lidar_to_camera=())
             extrinsics = live_extrinsics(inputs.transforms, by_tf, timeout_s=TF_TIMEOUT_S)

@@ -64,9 +64,11 @@ COLOR_ENCODINGS: dict[str, tuple[int, int, int | None]] = {
     **{name: (1, 2, cv2.COLOR_YUV2RGB_YUY2) for name in ("yuv422_yuy2", "yuyv")},
     "8UC3": (1, 3, cv2.COLOR_BGR2RGB),  # OpenCV keeps colours in this order
     "8UC4": (1, 4, cv2.COLOR_BGRA2RGB),
+    "nv12": (1, 1, cv2.COLOR_YUV2RGB_NV12),
+    "nv21": (1, 1, cv2.COLOR_YUV2RGB_NV21),
 }
 """Bytes per channel, channels, and OpenCV's conversion to RGB."""
-PLANAR_ENCODINGS = {"nv12": cv2.COLOR_YUV2RGB_NV12, "nv21": cv2.COLOR_YUV2RGB_NV21}
+PLANAR = ("nv12", "nv21")
 """YUV 4:2:0: rows of brightness, then half as many rows of colour, one for two by two pixels."""
 CV_BRIDGE_TRIAL_S = 30.0
 CV_BRIDGE_TRIAL = """
@@ -117,8 +119,6 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
     message = unpacked(message, max_pixels)
     if hasattr(message, "format"):
         return _decompressed(message, max_pixels)
-    if message.encoding in PLANAR_ENCODINGS:
-        return _planar_to_rgb(message, max_pixels)
     rows = image_rows(message, COLOR_ENCODINGS, max_pixels)
     size, channels, code = COLOR_ENCODINGS[message.encoding]
     if channels == 2 and message.width % 2:
@@ -197,37 +197,27 @@ def has_cv_bridge() -> bool:
     return trial.returncode == 0
 
 
-def _planar_to_rgb(message: Any, max_pixels: int) -> NDArray[np.uint8]:
-    height, width, step = message.height, message.width, message.step
-    check_pixels(width, height, max_pixels)
-    if height % 2 or width % 2 or step < width:
-        raise MessageError(
-            "image_wrong_step",
-            f"an image {message.encoding} is {width}x{height} with step {step}; expected even "
-            "sizes, and a step of at least the width",
-        )
-    rows = height + height // 2
-    if len(message.data) < rows * step:
-        raise MessageError(
-            "image_short_data",
-            f"an image has {len(message.data)} bytes; expected {rows * step}, 3/2 height {height} "
-            f"times step {step}",
-        )
-    data = octets(message.data)[: rows * step].reshape(rows, step)[:, :width]
-    return cv2.cvtColor(np.ascontiguousarray(data), PLANAR_ENCODINGS[message.encoding])
-
-
 def image_rows(
     message: Any, encodings: Mapping[str, tuple[int, int, Any]], max_pixels: int = MAX_PIXELS
 ) -> NDArray[np.uint8]:
-    """Return (H, bytes per row) without padding; a view if the message has none."""
+    """Return (rows, bytes per row) without padding; a view if the message has none.
+
+    There are as many rows as the image has, and of `PLANAR` ones half as many more.
+    """
     if message.encoding not in encodings:
         raise _unknown_encoding(message.encoding, encodings)
     size, channels, _ = encodings[message.encoding]
-    height = message.height
     step = message.step
     row = message.width * size * channels
-    check_pixels(message.width, height, max_pixels)
+    check_pixels(message.width, message.height, max_pixels)
+    is_planar = message.encoding in PLANAR
+    if is_planar and (message.width % 2 or message.height % 2):
+        raise MessageError(
+            "image_wrong_step",
+            f"an image {message.encoding} is {message.width}x{message.height}; expected even "
+            "sizes: four pixels share their colour",
+        )
+    rows = message.height + (message.height // 2 if is_planar else 0)
     if step < row:
         raise MessageError(
             "image_wrong_step",
@@ -235,13 +225,13 @@ def image_rows(
             f"{message.encoding}",
         )
     data = octets(message.data)
-    if data.size < height * step:
+    if data.size < rows * step:
         raise MessageError(
             "image_short_data",
-            f"an image has {data.size} bytes; expected {height * step}, height {height} times "
-            f"step {step}",
+            f"an image has {data.size} bytes; expected {rows * step}, "
+            f"{'3/2 ' if is_planar else ''}height {message.height} times step {step}",
         )
-    return np.ascontiguousarray(data[: height * step].reshape(height, step)[:, :row])
+    return np.ascontiguousarray(data[: rows * step].reshape(rows, step)[:, :row])
 
 
 def _unknown_encoding(encoding: str, encodings: Collection[str]) -> MessageError:
