@@ -19,10 +19,9 @@ from synthetic import sensors
 from synthetic.config import SynthesisConfig
 from synthetic.source import World
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.geometry.camera import Camera, ground_truth_from_cloud
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.ground_truth import ground_truth_from_cloud
 
 Floats = NDArray[np.float64]
 REPLICATES = 1000

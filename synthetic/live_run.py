@@ -76,7 +76,7 @@ def live_run(
             raise UncertaintyDepthError(f"the nodes did not start; see the logs in {logs}")
         sent = _play(source, logs)
         images = sent[source.topics.image]
-        clouds = sent[source.topics.lidar]
+        clouds = sent[source.topics.lidars[0]]
 
         def is_drained() -> bool:
             return drained(
@@ -133,7 +133,7 @@ def _evaluator_arguments(source: BagSource, output: Path) -> tuple[str, ...]:
         "-p",
         f"lidar_to_camera:=[{extrinsics}]",
         "-r",
-        f"lidar/points:={source.topics.lidar}",
+        f"lidar/points:={source.topics.lidars[0]}",
     )
 
 

@@ -38,7 +38,7 @@ from uncertainty_depth.frames.messages.clouds import cloud_points
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.predicted import read_ahead
 from uncertainty_depth.frames.recording import Topic
-from uncertainty_depth.frames.topics import TopicChooser, published_predictions
+from uncertainty_depth.frames.topics import TopicChooser, driver_predictions
 from uncertainty_depth.stream.prediction_bag import prediction_sink
 
 CONFIG = SourceConfig()
@@ -484,5 +484,6 @@ def test_a_depth_image_that_is_the_ground_truth_is_not_told_as_recorded_depth(tm
 
 def test_the_sigma_of_a_sigma_node_is_of_the_depth_that_it_corrected():
     topics = ["/depth/image_rect", "/uncertainty/image_rect", "/depth/corrected/image_rect"]
-    assert published_predictions(topics[:2]) == PredictionTopics(topics[0], topics[1])
-    assert published_predictions(topics) == PredictionTopics(topics[2], topics[1])
+    (one, *_), (other, *_) = map(driver_predictions, (topics[:2], topics))
+    assert one.topics == PredictionTopics(topics[0], topics[1])
+    assert other.topics == PredictionTopics(topics[2], topics[1])

@@ -75,10 +75,10 @@ def test_a_depth_image_is_the_ground_truth_where_there_is_no_lidar(write_rgbd, a
 def test_the_lidar_comes_first_and_the_depth_image_can_be_chosen(write_rgbd):
     bag = write_rgbd(leave_out="")
     source = BagSource(bag, CONFIG)
-    assert (source.topics.lidar, source.topics.depth_image) == ("/lidar/points", "")
+    assert (source.topics.lidars, source.topics.depth_image) == (("/lidar/points",), "")
     assert source.notes == []
     chosen = BagSource(bag, SourceConfig(ground_truth_topic=DEPTH))
-    assert (chosen.topics.lidar, chosen.topics.depth_image) == ("", DEPTH)
+    assert (chosen.topics.lidars, chosen.topics.depth_image) == ((), DEPTH)
     assert_array_equal(next(iter(chosen)).ground_truth_m, metres_of(millimetres_at(0)))
 
 

@@ -95,7 +95,7 @@ def test_a_drive_gives_each_image_once_and_names_what_it_lacks(drive):
 
 
 def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
-    assert write_bag(drive, tmp_path / "bag", progress=False) == 3
+    assert write_bag(drive, tmp_path / "bag") == 3
     direct, bag = (
         list(open_source(name, CONFIG)) for name in (f"kitti:{drive}", str(tmp_path / "bag"))
     )
@@ -108,7 +108,7 @@ def test_a_converted_drive_gives_the_same_frames(drive, tmp_path, capsys):
             assert_array_equal(one.ground_truth_m, other.ground_truth_m)
     assert capsys.readouterr().err == ""
     with pytest.raises(SourceError, match="exists already"):
-        write_bag(drive, tmp_path / "bag", progress=False)
+        write_bag(drive, tmp_path / "bag")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_an_image_that_cannot_be_read_or_sees_no_point_is_counted(
     reasons = [record.reason for record in open_source(f"kitti:{drive}", CONFIG)]
     assert reasons == [reason, "cloud_wrong_size", "no_lidar_point_in_view"]
     with pytest.raises(MessageError, match=sentence):
-        write_bag(drive, drive.parent / "bag", progress=False)
+        write_bag(drive, drive.parent / "bag")
     assert not (drive.parent / "bag").exists()
 
 

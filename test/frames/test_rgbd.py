@@ -217,7 +217,7 @@ def test_poses_of_a_real_drive_carry_depth_from_frame_to_frame(drive, frames, op
 @pytest.mark.parametrize("names", [TIMES, ["0", "1", "2", "3"]], ids=["times", "numbers"])
 def test_a_bag_of_a_folder_has_its_images_depth_camera_and_poses(make, tmp_path, names):
     folder = make(names, poses=rows(POSES))
-    assert write_bag(str(folder), tmp_path / "bag", progress=False) == 4
+    assert write_bag(str(folder), tmp_path / "bag") == 4
     source = opened(folder)
     bag = BagSource(tmp_path / "bag", CONFIG)
     assert bag.topics.image == "/camera/image"
@@ -238,10 +238,10 @@ def test_a_bag_of_a_folder_has_its_images_depth_camera_and_poses(make, tmp_path,
 def test_a_folder_of_which_no_image_can_be_read_makes_no_bag(make, tmp_path):
     folder = make(TIMES[:2])
     (folder / "depth" / f"{TIMES[0]}.png").write_bytes(b"no image")
-    assert write_bag(str(folder), tmp_path / "one", progress=False) == 1
+    assert write_bag(str(folder), tmp_path / "one") == 1
     (folder / "depth" / f"{TIMES[1]}.png").write_bytes(b"no image")
     with pytest.raises(
         SourceError, match=r"^no image of rgbd:.* can be written: .*does not begin"
     ):
-        write_bag(str(folder), tmp_path / "none", progress=False)
+        write_bag(str(folder), tmp_path / "none")
     assert not (tmp_path / "none").exists()

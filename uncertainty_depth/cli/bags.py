@@ -107,12 +107,7 @@ class Info(Command):
 def _list_topics(bag: Path) -> PredictionTopics:
     """Print the topics of a source that is a path; tell and return the depth it has recorded."""
     from uncertainty_depth.frames.recording import Recording
-    from uncertainty_depth.frames.topics import (
-        DriverPredictions,
-        driver_predictions,
-        published_predictions,
-        unknown_driver,
-    )
+    from uncertainty_depth.frames.topics import recorded_predictions
 
     if not bag.exists():
         return PredictionTopics()
@@ -125,15 +120,9 @@ def _list_topics(bag: Path) -> PredictionTopics:
                 "the recorder"
             )
             print(f"{topic.count:8} {name}  {topic.message_type}{lost if name in losses else ''}")
-        published = published_predictions(recording.topics)
-        driver = (
-            DriverPredictions("this package", published, "sigma")
-            if published.depth_topic
-            else driver_predictions(recording.topics)
-            or unknown_driver(recording.topics, recording.first)
-        )
+        driver = recorded_predictions(recording.topics, recording.first)
         if driver is None:
-            return published
+            return PredictionTopics()
         maker = f"depth by {driver.camera}, known by its topics" if driver.camera else "depth"
         command = f"uncertainty-depth evaluate {shlex.quote(str(bag))} {driver.options()}"
         print(f"{maker}; to score it: {command} --output report")
@@ -175,7 +164,7 @@ def _describe_source(source: Source) -> None:
         return
     topics = source.topics
     camera = f"camera {topics.image} with {topics.camera_info or 'no camera info'}"
-    depth = "LiDAR" if topics.lidar else "depth image"
+    depth = "LiDAR" if topics.lidars else "depth image"
     print(f"{camera}, {depth} {', '.join(topics.ground_truths)}")
     if source.lidar_to_camera is not None:
         numbers = option_from(source.lidar_to_camera)

@@ -193,7 +193,6 @@ class BagSource:
             confidence_topic=self._predictions.confidence_topic,
             meaning=self._meaning,
             report_topic=config.image_topic,
-            info_topic=self.topics.prediction_info,
         )
 
     def _measured(self, transforms: TransformTree, cameras: Cameras) -> list[MeasuredTopic]:

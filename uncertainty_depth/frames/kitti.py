@@ -189,7 +189,7 @@ CAMERA_FRAME = "camera"
 LIDAR_FRAME = "lidar"
 
 
-def write_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True) -> int:
+def write_bag(drive_dir: Path | str, out_bag: Path | str) -> int:
     """Write the drive to the new bag `out_bag` and return how many images it has.
 
     The synchronised drives pair image N with scan N, whatever their own clocks say to the
@@ -198,9 +198,7 @@ def write_bag(drive_dir: Path | str, out_bag: Path | str, progress: bool = True)
     drive = KittiSource(Path(drive_dir), SourceConfig())
     with BagWriter(out_bag) as writer:
         writer.static_transforms([(CAMERA_FRAME, LIDAR_FRAME, drive.lidar_to_camera)])
-        for index in tqdm(
-            range(len(drive.names)), desc="convert", unit="frame", disable=not progress
-        ):
+        for index in tqdm(range(len(drive.names)), "convert", unit="frame", disable=None):
             stamp_ns = drive.stamps_ns[index]
             image, camera = drive.image(index)
             writer.camera_info(CAMERA_INFO_TOPIC, stamp_ns, CAMERA_FRAME, camera)

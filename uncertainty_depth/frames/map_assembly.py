@@ -110,19 +110,15 @@ class MapAssembly(Assembly):
         confidence_topic: str,
         meaning: PredictionConfig,
         report_topic: str = "",
-        info_topic: str = "",
         **options: Any,
     ) -> None:
-        """Start without a message.
-
-        `meaning` is the maps', topics may be empty, the rest `Assembly`'s.
-        """
+        """Start without a message; `meaning` is the maps', the rest `Assembly`'s."""
         super().__init__(*arguments, **options)
         if confidence_topic:
             self.reference_topics += (confidence_topic,)
         self._confidence_topic = confidence_topic
         self._meaning = meaning
-        self._infos_of_maps = RecordedInfos(info_topic)
+        self._infos_of_maps = RecordedInfos(self._topics.prediction_info)
         self._pairs = ExactPairs(self._queue_size)
         self._report_images = ReportImages(report_topic, self._max_time_difference_s)
 

@@ -184,7 +184,7 @@ CAMERA_FRAME = "camera"
 WORLD_FRAME = "odom"
 
 
-def write_bag(rest: str, out_bag: Path | str, progress: bool = True) -> int:
+def write_bag(rest: str, out_bag: Path | str) -> int:
     """Write `DIR[,option=value...]` to the new bag `out_bag` and return how many images it has.
 
     The depth is written as it is scored, in metres at the colour image's pixels, poses as
@@ -194,7 +194,7 @@ def write_bag(rest: str, out_bag: Path | str, progress: bool = True) -> int:
     source = open_source(rest, SourceConfig())
     left_out = []
     with BagWriter(out_bag) as writer:
-        for index in tqdm(range(len(source)), desc="convert", unit="frame", disable=not progress):
+        for index in tqdm(range(len(source)), "convert", unit="frame", disable=None):
             frame = source[index]
             if isinstance(frame, Skipped):
                 left_out.append(frame.message)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,12 +35,11 @@ PACKED = (
 """Images and clouds of transports that are not read here."""
 OUTPUTS = ("depth/", "uncertainty/", "evaluator_node/")
 """Namespaces that the nodes' images have."""
-DEPTH = "depth/image_rect"
-CORRECTED = "depth/corrected/image_rect"
-"""A sigma node's depth, corrected by measurements; its sigma belongs to it."""
 SIGMA = "uncertainty/image_rect"
 NO_PREDICTIONS = PredictionTopics()
 DRIVERS = (
+    ("this package", "depth/corrected/image_rect", SIGMA, "sigma"),
+    ("this package", "depth/image_rect", SIGMA, "sigma"),
     ("ZED", "depth/depth_registered", "confidence/confidence_map", "uncertainty_rank"),
     ("RealSense L515", "depth/image_rect_raw", "confidence/image_rect_raw", "certainty_rank"),
     ("Roboception", "stereo/depth", "stereo/error_depth", "sigma"),
@@ -48,7 +47,8 @@ DRIVERS = (
     ("RealSense", "depth/image_rect_raw", "", "none"),
     ("OAK", "stereo/image_raw", "", "none"),
 )
-"""Cameras that measure depth: how their drivers name depth and confidence, and its type."""
+"""How nodes and cameras' drivers name depth and confidence, and its type. A sigma node's sigma
+is of the depth that it corrected."""
 NAMED_CONFIDENCE = re.compile("conf|uncert|sigma|varian|error", re.IGNORECASE)
 NAMED_DEPTH = re.compile("depth|dispar", re.IGNORECASE)
 """Words in the names of topics of drivers that are not known."""
@@ -75,11 +75,6 @@ class Topics(NamedTuple):
     depth_image: str = ""
     truth_camera_info: str = ""
     prediction_info: str = ""
-
-    @property
-    def lidar(self) -> str:
-        """The first LiDAR's topic; empty if a depth image is the ground truth."""
-        return self.lidars[0] if self.lidars else ""
 
     @property
     def ground_truths(self) -> tuple[str, ...]:
@@ -163,8 +158,7 @@ class TopicChooser:
             images = self._images(depth=False)
             depths = self._images(depth=True)
             if depths and not images:
-                driver = driver_predictions(self._topics)
-                own = driver or unknown_driver(self._topics, self._first)
+                own = recorded_predictions(self._topics, self._first)
                 words = own.options() if own else f"--depth-topic {depths[0]}"
                 raise SourceError(
                     f"{self._bag} has depth images and no camera image; expected one for a model, "
@@ -201,9 +195,8 @@ class TopicChooser:
 
     def _images(self, depth: bool, besides: str = "") -> list[str]:
         """Return image topics with or without depth, each in one transport: raw if recorded."""
-        driver = driver_predictions(self._topics)
         others = {without_transport(besides), self._predictions.confidence_topic}
-        others |= {driver.topics.confidence_topic} if driver else set()
+        others |= {it.topics.confidence_topic for it in driver_predictions(self._topics)}
         return [
             name
             for name in _raw_first(self._of(IMAGE))
@@ -294,18 +287,8 @@ def transform_topics(
     return own or found
 
 
-def published_predictions(topics: Collection[str]) -> PredictionTopics:
-    """Return the depth and sigma published by the depth node or written by `evaluate`, if any."""
-    for name in sorted(topics):
-        namespace, found, _ = name.rpartition(SIGMA)
-        for depth in (f"{namespace}{CORRECTED}", f"{namespace}{DEPTH}") if found else ():
-            if depth in topics:
-                return PredictionTopics(depth, name)
-    return NO_PREDICTIONS
-
-
 class DriverPredictions(NamedTuple):
-    """Topics of a camera's own depth, as its maker's driver names them.
+    """Topics of recorded depth, as this package's nodes or a camera's driver name them.
 
     What is not known, or not published, is empty: maker, confidence topic, confidence type.
     """
@@ -323,23 +306,27 @@ class DriverPredictions(NamedTuple):
         return f"{words} --confidence-type {self.confidence_type or 'TYPE'}"
 
 
-def driver_predictions(topics: Collection[str]) -> DriverPredictions | None:
-    """Return the first known camera's depth whose driver's names these are; None if none's."""
+def driver_predictions(topics: Collection[str]) -> Iterator[DriverPredictions]:
+    """Yield recorded depth whose names are known, see `DRIVERS`, in their order."""
     for camera, depth, confidence, confidence_type in DRIVERS:
         for name in sorted(topics):
             namespace, found, rest = name.rpartition(f"/{depth}")
             beside = confidence and f"{namespace}/{confidence}"
             if found and not rest and (not beside or beside in topics):
-                return DriverPredictions(camera, PredictionTopics(name, beside), confidence_type)
-    return None
+                yield DriverPredictions(camera, PredictionTopics(name, beside), confidence_type)
 
 
-def unknown_driver(topics: Mapping[str, Topic], first: FirstMessage) -> DriverPredictions | None:
-    """Return what looks like a camera's depth and confidence; None if nothing does.
+def recorded_predictions(
+    topics: Mapping[str, Topic], first: FirstMessage
+) -> DriverPredictions | None:
+    """Return depth whose names are known, or else what looks like a camera's; None for none.
 
-    Both are images of one channel; their names tell one from the other. A depth image alone is
-    a camera's only beside a LiDAR, and else the ground truth.
+    Depth and confidence are images of one channel; their names tell one from the other. A depth
+    image alone is a camera's only beside a LiDAR, and else the ground truth.
     """
+    known = next(driver_predictions(topics), None)
+    if known is not None:
+        return known
     images = _raw_first([name for name, it in topics.items() if it.message_type in IMAGE])
     own = [name for name in images if not is_published(name, topics)]
     confidences = [name for name in own if NAMED_CONFIDENCE.search(name)]
