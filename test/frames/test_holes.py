@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from test.frames.messages.conftest import compressed_message, encoded, image_message
 from uncertainty_depth.core.config.source import PredictionConfig, SourceConfig
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.messages.images import decode_maps, ground_truth_from_depth_image
+from uncertainty_depth.frames.messages.images import as_ground_truth, decode_depth, decode_maps
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.opening import open_source
 
@@ -68,7 +68,7 @@ def test_a_hole_in_a_message_is_no_prediction_and_no_ground_truth(message_of, dt
     message = message_of(values)
     depth_m, _ = decode_maps(message, None, PredictionConfig())
     check(depth_m, values)
-    check(ground_truth_from_depth_image(message, METRES.shape), values)
+    check(as_ground_truth(decode_depth(message), METRES.shape), values)
 
 
 def test_infinity_is_beyond_the_range_and_no_hole_but_no_ground_truth():
@@ -76,7 +76,7 @@ def test_infinity_is_beyond_the_range_and_no_hole_but_no_ground_truth():
     values[0, 0] = np.inf
     message = image_message(values, "32FC1")
     assert decode_maps(message, None, PredictionConfig())[0][0, 0] == np.inf
-    assert np.isnan(ground_truth_from_depth_image(message, METRES.shape)[0, 0])
+    assert np.isnan(as_ground_truth(decode_depth(message), METRES.shape)[0, 0])
 
 
 def write(path, values):

@@ -23,7 +23,7 @@ from uncertainty_depth.core.records import Scan
 from uncertainty_depth.frames.cameras import Cameras
 from uncertainty_depth.frames.messages.clouds import lidar_points
 from uncertainty_depth.frames.messages.decoding import SECOND_NS, check_stamp, stamp_ns
-from uncertainty_depth.frames.messages.images import ground_truth_from_depth_image
+from uncertainty_depth.frames.messages.images import as_ground_truth, decode_depth
 from uncertainty_depth.frames.pairing import surplus
 from uncertainty_depth.frames.transforms import Extrinsics, Viewpoint
 
@@ -115,7 +115,7 @@ class DepthImageGroundTruth:
         """Return as `LidarGroundTruth`, from the one depth image; there is no scan."""
         (message,) = messages
         rectifier = self._rectifier(viewpoint.stamp_ns, stamp_ns(message.header))
-        depth_m = ground_truth_from_depth_image(message, shape)
+        depth_m = as_ground_truth(decode_depth(message), shape)
         if rectifier is not None:
             depth_m = rectifier.depth(depth_m)
         return depth_m, None
@@ -229,7 +229,7 @@ class DepthOfTopic:
                 "it is taken as registered to the image, pixel by pixel; otherwise it corrects "
                 "the wrong pixels"
             )
-        depth_m = ground_truth_from_depth_image(message, shape)
+        depth_m = as_ground_truth(decode_depth(message), shape)
         rectifier = self._rectifier_at(viewpoint.stamp_ns)
         return (depth_m if rectifier is None else rectifier.depth(depth_m)), None
 

@@ -126,14 +126,7 @@ def _scaled(part: slice, size: int, reference: int) -> slice:
 
 
 def _read_part(folder: Path, part: str) -> list[str]:
-    if part == "test":
-        return _read_split(folder, part)
-    names = sorted(_read_split(folder, "train"))
-    border = len(names) * 4 // 5
-    return names[:border] if part == "fit" else names[border:]
-
-
-def _read_split(folder: Path, split: str) -> list[str]:
+    split = "test" if part == "test" else "train"
     path = folder / f"{split}.txt"
     if not path.exists():
         raise SourceError(f"{folder} has no {split}.txt that lists the {split} images")
@@ -143,4 +136,6 @@ def _read_split(folder: Path, split: str) -> list[str]:
             f"{path} lists {len(names)} images; expected one number per line, as the images are "
             "named"
         )
-    return names
+    names.sort()
+    border = len(names) * 4 // 5
+    return {"fit": names[:border], "calibrate": names[border:], "test": names}[part]

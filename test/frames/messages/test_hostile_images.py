@@ -31,9 +31,9 @@ from uncertainty_depth.frames.messages.compressed import JPEG_MAGIC, PNG_MAGIC, 
 from uncertainty_depth.frames.messages.decoding import total
 from uncertainty_depth.frames.messages.images import (
     COLOR_ENCODINGS,
+    as_ground_truth,
     decode_depth,
     decode_image,
-    ground_truth_from_depth_image,
 )
 from uncertainty_depth.stream.opening import open_source
 
@@ -272,7 +272,7 @@ def test_a_damaged_image_is_decoded_to_its_header_or_refused(name, edits, cut):
 )
 def test_any_depth_image_is_ground_truth_or_refused(sizes, encoding, big_endian, data, shape):
     claim = SimpleNamespace(**sizes, encoding=encoding, is_bigendian=big_endian, data=data)
-    depth_m = decoded_or_refused(lambda image: ground_truth_from_depth_image(image, shape), claim)
+    depth_m = decoded_or_refused(lambda image: as_ground_truth(decode_depth(image), shape), claim)
     assert depth_m is None or (depth_m.shape == shape and np.nanmin(depth_m) > 0)
     pixels = decoded_or_refused(decode_image, claim)
     assert pixels is None or pixels.shape == (claim.height, claim.width, 3)

@@ -107,14 +107,11 @@ def decode_bytes(
 def image_size(data: bytes) -> tuple[int, int] | None:
     """Return width and height from a JPEG or PNG header; None without such a header."""
     if data.startswith(PNG_MAGIC):
-        return _png_size(data)
+        if len(data) < _PNG_SIZE.size:
+            return None
+        _, chunk, width, height = _PNG_SIZE.unpack_from(data)
+        return (width, height) if chunk == b"IHDR" else None
     return _jpeg_size(data) if data.startswith(JPEG_MAGIC) else None
-
-
-def is_gray16_png(data: Any) -> bool:
-    """Return whether data begin as a PNG with one channel in 16 bits."""
-    head = octets(data)[: _PNG_SIZE.size + 2].tobytes()
-    return head[: len(PNG_MAGIC)] == PNG_MAGIC and head[_PNG_SIZE.size :] == _PNG_GRAY16
 
 
 def _png_row_bytes(data: bytes) -> int:
@@ -153,13 +150,6 @@ def _within_header(data: bytes) -> bytes:
 def _png_chunk(kind: bytes, content: bytes) -> tuple[bytes, ...]:
     checksum = zlib.crc32(content, zlib.crc32(kind)).to_bytes(4, "big")
     return _PNG_CHUNK.pack(len(content), kind), content, checksum
-
-
-def _png_size(data: bytes) -> tuple[int, int] | None:
-    if len(data) < _PNG_SIZE.size:
-        return None
-    _, chunk, width, height = _PNG_SIZE.unpack_from(data)
-    return (width, height) if chunk == b"IHDR" else None
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
@@ -208,7 +198,9 @@ def encoding_of(message: Any) -> str:
     if message.format == ZSTD:
         return _unpacked_header(message).encoding
     encoding, semicolon, _ = message.format.partition(";")
-    if not semicolon and is_gray16_png(message.data):
+    head = octets(message.data)[: _PNG_SIZE.size + 2].tobytes()
+    is_gray16_png = head.startswith(PNG_MAGIC) and head[_PNG_SIZE.size :] == _PNG_GRAY16
+    if not semicolon and is_gray16_png:
         return "16UC1"
     return str(encoding).strip()
 

@@ -70,6 +70,9 @@ COLOR_ENCODINGS: dict[str, tuple[int, int, int | None]] = {
 """Bytes per channel, channels, and OpenCV's conversion to RGB."""
 PLANAR = ("nv12", "nv21")
 """YUV 4:2:0: rows of brightness, then half as many rows of colour, one for two by two pixels."""
+BRIDGED = {name: name for name in COLOR_ENCODINGS if name.endswith("8")}
+BRIDGED |= {"8UC1": "mono8", "8UC3": "bgr8", "8UC4": "bgra8"}
+"""cv_bridge's names of encodings."""
 CV_BRIDGE_TRIAL_S = 30.0
 CV_BRIDGE_TRIAL = """
 from cv_bridge import CvBridge
@@ -130,8 +133,8 @@ def decode_image(message: Any, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
     if size == 2:
         values = rows.view(">u2" if message.is_bigendian else "<u2").astype(np.uint16, copy=False)
         rows = _eight_bits(values)
-    elif code is not None and (name := _bridge_name(message.encoding)) and has_cv_bridge():
-        return _by_cv_bridge(message, name, rows)
+    elif code is not None and message.encoding in BRIDGED and has_cv_bridge():
+        return _by_cv_bridge(message, rows)
     pixels = rows if channels == 1 else rows.reshape(message.height, message.width, channels)
     return pixels if code is None else cv2.cvtColor(pixels, code)
 
@@ -154,19 +157,13 @@ def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
     return values if values.dtype == np.uint8 else cv2.convertScaleAbs(values, alpha=1 / 257)
 
 
-def _bridge_name(encoding: str) -> str:
-    """Return cv_bridge's name of an encoding of 8 bits; empty if it has none."""
-    names = {"8UC1": "mono8", "8UC3": "bgr8", "8UC4": "bgra8"}
-    return names.get(encoding, encoding if encoding.endswith("8") else "")
-
-
-def _by_cv_bridge(message: Any, encoding: str, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _by_cv_bridge(message: Any, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
     from cv_bridge import CvBridge
 
     packed = SimpleNamespace(
         height=message.height,
         width=message.width,
-        encoding=encoding,
+        encoding=BRIDGED[message.encoding],
         step=rows.shape[1],
         data=rows.reshape(-1),
         is_bigendian=0,
@@ -337,19 +334,11 @@ def _raw_values(message: Any, encodings: dict[str, tuple[int, int, str]]) -> NDA
     return rows.view(f"{'>' if message.is_bigendian else '<'}{number}{size}")
 
 
-@total("image_undecodable", "a depth image")
-def ground_truth_from_depth_image(message: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return (H, W) float32 ground truth for an image of `shape` from its registered depth image.
-
-    A depth image of another size is scaled: each pixel takes the depth pixel that contains its
-    centre, because interpolated depth at an edge belongs to neither side. Pixels without depth are
-    NaN.
-    """
-    return as_ground_truth(decode_depth(message), shape)
-
-
 def as_ground_truth(depth_m: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
     """Return the ground truth for an image's shape from its registered depth, (H, W) metres.
+
+    Depth of another size is scaled: each pixel takes the depth pixel that contains its centre,
+    because interpolated depth at an edge belongs to neither side. Pixels without depth are NaN.
 
     Raises `MessageError`: ground_truth_wrong_aspect, or ground_truth_image_empty.
     """
