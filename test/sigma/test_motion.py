@@ -8,11 +8,26 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from test.sigma.conftest import HEIGHT, WALL_M, WIDTH, wall_from
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.sigma.motion import MotionTracker
 from uncertainty_depth.stream.motion import Motion
+
+WALL_M = 2.0
+WIDTH, HEIGHT = 160, 120
+NOISE = np.random.default_rng(0).integers(0, 255, (700, 900), np.uint8)
+TEXTURE = cv2.normalize(cv2.GaussianBlur(NOISE, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX)
+TO_WALL = np.array([[0.005, 0, -2.25], [0, 0.005, -1.75], [0, 0, 1]])
+"""The texture is on the wall Z = WALL_M, 5 mm a pixel, around the world's axis."""
+
+
+def wall_from(pose, intrinsics):
+    """The wall in grey, by the homography between it and the image."""
+    to_camera = np.linalg.inv(pose)
+    columns = to_camera[:3, 0], to_camera[:3, 1], to_camera[:3, 2] * WALL_M + to_camera[:3, 3]
+    to_image = intrinsics @ np.stack(columns, axis=1) @ TO_WALL
+    return cv2.warpPerspective(TEXTURE, to_image, (WIDTH, HEIGHT))
+
 
 F = 200.0
 K = np.array([[F, 0, 79.5], [0, F, 59.5], [0, 0, 1]])

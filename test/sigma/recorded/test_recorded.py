@@ -12,7 +12,6 @@ import pytest
 from test.sigma.recorded.conftest import NAMES, TOPICS, run, scene
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import SourceConfig
-from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.metrics.metric import SigmaKind
 
 FRAMES = 4
@@ -84,24 +83,6 @@ def test_a_depth_image_can_be_the_ground_truth(write_camera):
     assert evaluation.metrics.pixels == FRAMES * 48 * 64
     alone, _ = run(bag)  # it is the only depth image that is neither depth nor confidence
     assert alone.summary()["depth"] == evaluation.summary()["depth"]
-
-
-def test_a_prediction_is_never_its_own_ground_truth(bag, tmp_path):
-    """A written bag has the points of the predicted depth too, on a topic like a LiDAR's."""
-    truth = run(bag, confidence_type="sigma")[0].summary()["depth"]
-    topics = ("/depth/image_rect", "/uncertainty/image_rect")
-    written = tmp_path / "written"
-    options = [*NAMES, "--confidence-type", "sigma", "--write-bag", str(written)]
-    assert command(bag, tmp_path, *options)[0] == 0
-    again, _ = run(written, topics, confidence_type="sigma")
-    assert again.summary()["depth"] == pytest.approx(truth)
-    with pytest.raises(SourceError, match="holds points of predicted depth"):
-        run(
-            written,
-            topics,
-            SourceConfig(lidar_topic="/points/uncertainty_color"),
-            confidence_type="sigma",
-        )
 
 
 def test_stamps_that_differ_are_counted_on_both_sides(write_camera):

@@ -106,3 +106,7 @@ def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, tmp_pa
     summary = summary_of(tmp_path / "report")
     assert again.summary()["depth"]["rmse"] == pytest.approx(summary["depth"]["rmse"])
     assert again.summary()["uncertainty"]["auce"] == pytest.approx(summary["uncertainty"]["auce"])
+    # It has the points of the predicted depth too, on a topic like a LiDAR's.
+    assert run(written, maps)[0].summary()["depth"] == again.summary()["depth"]
+    with pytest.raises(SourceError, match="holds points of predicted depth"):
+        run(written, maps, SourceConfig(lidar_topic="/points/uncertainty_color"))
