@@ -87,9 +87,8 @@ class StratifiedNoise:
         self._draws = draws
         self._samples = samples
         self._device = device
-        self._tables = [
-            keep_table(samples, _dropped(draw.rate, samples)[0]).to(device) for draw in draws
-        ]
+        kept = [_kept(samples, _dropped(draw.rate, samples)[0]) for draw in draws]
+        self._tables = [torch.from_numpy(table).to(device) for table in kept]
 
     def draw(self, seed: int, stamp_ns: int) -> Tensor:
         """Return where each unit's masks begin in its dropout's table, (units,) int32."""
@@ -136,19 +135,23 @@ def _dropped(rate: float, samples: int) -> tuple[int, int]:
     return divmod(round(rate * UNIFORM_LEVELS) * samples, UNIFORM_LEVELS)
 
 
-@lru_cache(maxsize=8)
 def strata_table(samples: int) -> Tensor:
     """Return `PERMUTATIONS` permutations of M, each repeated twice so that it can be rotated."""
+    return torch.from_numpy(_strata(samples))
+
+
+@lru_cache(maxsize=8)  # arrays: a tensor would keep the mode that it was made in
+def _strata(samples: int) -> NDArray[np.int16]:
     words = np.random.Philox(key=samples).random_raw(PERMUTATIONS * samples)
     order = np.asarray(words).reshape(PERMUTATIONS, samples).argsort(1, kind="stable")
-    return torch.from_numpy(np.tile(order.astype(np.int16), 2).ravel())
+    return np.tile(order.astype(np.int16), 2).ravel()
 
 
 @lru_cache(maxsize=8)
-def keep_table(samples: int, dropped: int) -> Tensor:
+def _kept(samples: int, dropped: int) -> NDArray[np.uint8]:
     """Return 1 for the strata kept whole or in part; then again, 1 for those kept whole."""
-    strata = strata_table(samples)
-    return torch.cat([strata >= dropped, strata > dropped]).to(torch.uint8)
+    strata = _strata(samples)
+    return np.concatenate([strata >= dropped, strata > dropped]).view(np.uint8)
 
 
 class McDropout(Estimator):
