@@ -18,15 +18,14 @@ from experiments.completion_models import (
 )
 from experiments.completion_sets import MAX_DEPTH_M, MIN_DEPTH_M
 from experiments.data_folders import KITTI, NYU, first_frames, spread_frames
-from uncertainty_depth.core.config.scoring import HeldOutConfig
+from experiments.sparse_networks import with_known, with_random
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import project
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import depth_errors
 from uncertainty_depth.metrics.depth import scorable
-from uncertainty_depth.sigma.sparse_depth import SparseInput
-from uncertainty_depth.stream.held_out import hold_out_pixels, unit_hashes
+from uncertainty_depth.stream.held_out import unit_hashes
 from uncertainty_depth.stream.opening import open_source
 
 NYU_CROP = 214 * 281 / (240 * 320)
@@ -53,15 +52,14 @@ def test_sources(data: Path | None, settings: Settings) -> dict[str, Source]:
     worlds = rendered(settings.test_worlds, TEST_WORLDS)
     images = nyu(data, "test", settings.shifted_test)
     sources: dict[str, Source] = {
-        "rendered worlds": _with_random_input(worlds, round(input_pixels)),
-        "NYU": _with_random_input(images, round(input_pixels * NYU_CROP)),
+        "rendered worlds": with_random(worlds, round(input_pixels)),
+        "NYU": with_random(images, round(input_pixels * NYU_CROP)),
     }
     kitti = KITTI.existing(data)
     if kitti is not None and (drives := sorted(kitti.glob("*/*_sync"))):
         drive = open_source(f"kitti:{drives[0]}", SourceConfig())
         first = first_frames(drive, settings.kitti_frames)
-        config = HeldOutConfig(HELD_OUT_RINGS)
-        sources["KITTI"] = hold_out_pixels(first, SparseInput(0), config, rings_held_out)
+        sources["KITTI"] = with_known(first, lambda frame: ~rings_held_out(frame))
     return sources
 
 
@@ -80,10 +78,6 @@ def rings_held_out(frame: Frame) -> NDArray[np.bool_]:
     # The same rounding as in `ground_truth_from_cloud`, so that equal points are equal depths.
     nearest = project(of_rings, frame.scan.lidar_to_camera.round(12), frame.camera)
     return np.asarray(nearest == frame.need_ground_truth())
-
-
-def _with_random_input(source: Source, pixels: int) -> Source:
-    return hold_out_pixels(source, SparseInput(pixels), HeldOutConfig())
 
 
 def interpolation_errors(source: Source, label: str) -> dict[str, float]:

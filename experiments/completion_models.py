@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from experiments import deep_dropout, methods  # noqa: F401  adds deep dropout
+from experiments import deep_dropout
+from experiments.sparse_networks import SparsePredictor, given_pixels
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.run import train
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.stream.opening import open_source
@@ -33,7 +34,7 @@ class Settings:
     """Size of a run.
 
     Attributes:
-        shifted: network, trained on rendered worlds.
+        shifted: network, trained on rendered worlds; it is given sparse depth too.
         shifted_training: of all; `members` is the size of the ensemble.
         dropout_networks: networks with dropout, each sampled by itself.
         worlds: rendered frames to train on, one of each world.
@@ -57,18 +58,12 @@ class Settings:
     pixels: int
 
 
-def _sparse(size: tuple[int, int]) -> str:
-    return f"random:{round(INPUT_FRACTION * size[0] * size[1])}"
-
-
 FULL = Settings(
     shifted=NetworkConfig(
         backbone="tiny",
         decoder_width=64,
         dropout=0.0,
         head="gaussian",
-        sparse_input=_sparse((128, 96)),
-        sparse_residual=True,
         input_size=(128, 96),
         depth_range=(0.3, 80.0),
     ),
@@ -92,9 +87,7 @@ FULL = Settings(
 )
 QUICK = replace(
     FULL,
-    shifted=replace(
-        FULL.shifted, decoder_width=16, input_size=(64, 48), sparse_input=_sparse((64, 48))
-    ),
+    shifted=replace(FULL.shifted, decoder_width=16, input_size=(64, 48)),
     shifted_training=replace(
         FULL.shifted_training, members=3, epochs=2, patience=2, validation_fraction=0.2
     ),
@@ -141,10 +134,12 @@ def shifted_trainings(settings: Settings) -> dict[str, tuple[NetworkConfig, Trai
 
     The networks with dropout are trained as the members of the ensemble are.
     """
-    network = settings.shifted
+    pixels = round(INPUT_FRACTION * math.prod(settings.shifted.input_size))
+    network = replace(settings.shifted, backbone=given_pixels(settings.shifted.backbone, pixels))
     training = settings.shifted_training
     trainings = {ENSEMBLE: (network, training)}
-    with_dropout = replace(network, dropout=0.5, backbone=deep_dropout.NAME)
+    deep = given_pixels(deep_dropout.NAME, pixels)
+    with_dropout = replace(network, dropout=0.5, backbone=deep)
     for number in range(settings.dropout_networks):
         of_one = replace(training, method=MC_DROPOUT, seed=number)
         trainings[f"{MC_DROPOUT}-{number}"] = (with_dropout, of_one)
@@ -169,6 +164,6 @@ def train_models(
             train(source, folder / name, network, training, resume=True)
 
 
-def load(folder: Path, samples: int) -> Predictor:
+def load(folder: Path, samples: int) -> SparsePredictor:
     """Return the predictor of a model's members or passes, with raw sigma."""
-    return Predictor(folder, PredictorConfig(samples=samples, calibrated=False))
+    return SparsePredictor(folder, PredictorConfig(samples=samples, calibrated=False))

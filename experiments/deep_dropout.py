@@ -87,11 +87,15 @@ class DeepDropoutDecoder(Decoder):
         return self.final(x)
 
 
-class DeepHourglass(Hourglass):
-    """An hourglass of the backbone before the `+` in its config, with dropout in both halves."""
+class AroundBackbone(Hourglass):
+    """An hourglass of the backbone before the first `+` in its config."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config, make_backbone(config.backbone.partition("+")[0]))
+
+
+class DeepHourglass(AroundBackbone):
+    """The same with dropout in encoder and decoder."""
 
     def make_decoder(self) -> DeepDropoutDecoder:
         """See `Hourglass`: the decoder takes the encoder's stages that follow a dropout."""

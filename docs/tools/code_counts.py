@@ -38,10 +38,10 @@ PROMISES = {
         "sigma.calibration", "sigma.online", "cli.calibrate",
     ),
     "depth corrected by LiDAR, odometry, another sensor": (
-        "sigma.posterior", "sigma.interpolation", "sigma.sparse_depth",
+        "sigma.posterior", "sigma.interpolation", "sigma.measurement_option",
         "sigma.motion", "sigma.time_offset",
         "sigma.error_prior", "core.measurements", "frames.measured", "stream.motion",
-        "ros.measurement_inputs", "depth.networks.sparse",
+        "ros.measurement_inputs",
     ),
     "your own network: training": ("depth.training", "core.config.training", "cli.train"),
     "your own network: Hugging Face's models": (

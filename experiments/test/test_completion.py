@@ -18,7 +18,7 @@ from uncertainty_depth.metrics import auce
 
 TINY = replace(
     QUICK,
-    shifted=replace(QUICK.shifted, input_size=(32, 32), sparse_input="random:50"),
+    shifted=replace(QUICK.shifted, input_size=(32, 32)),
     shifted_training=replace(
         QUICK.shifted_training, members=2, epochs=1, batch_size=4, validation_fraction=0.4
     ),
@@ -78,7 +78,7 @@ def test_dropout_networks_differ_from_members_by_their_dropout_alone():
     ensemble, _ = trainings.pop("ensemble")
     networks = [network for network, _ in trainings.values()]
     assert len(networks) == completion_models.FULL.dropout_networks
-    with_dropout = replace(ensemble, dropout=0.5, backbone="tiny+encoder_dropout")
+    with_dropout = replace(ensemble, dropout=0.5, backbone="tiny+encoder_dropout+random:614")
     assert networks == [with_dropout] * len(networks)
     assert len({training.seed for _, training in trainings.values()}) == len(networks)
 

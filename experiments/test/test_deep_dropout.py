@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from experiments import deep_dropout, methods  # noqa: F401  adds the network
+from experiments.sparse_networks import given_pixels
 from uncertainty_depth.contrib.engines.graphs import trace
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.training import NetworkConfig
@@ -36,10 +37,10 @@ def image():
     return torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("sparse_input", ["", "lidar"])
-def test_without_dropout_it_is_the_usual_network(sparse_input):
-    usual = network("tiny", sparse_input=sparse_input)
-    deep = network(sparse_input=sparse_input)
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_without_dropout_it_is_the_usual_network(is_sparse):
+    names = ["tiny", deep_dropout.NAME]
+    usual, deep = (network(given_pixels(name, 60) if is_sparse else name) for name in names)
     for expected, actual in zip(usual(image()), deep(image()), strict=True):
         assert torch.equal(expected, actual)
 

@@ -40,6 +40,12 @@ def test_unfamiliar_images_are_named_even_a_single_one(command, photos, tmp_path
     assert str(photos[0]) in done.stderr
 
 
+def test_measurements_that_image_files_do_not_bring_are_told(command, photos, tmp_path):
+    done = command(*predict(photos[:1], tmp_path / "maps"), "--measurements", "lidar")
+    assert done.returncode == 0
+    assert "measurements is 'lidar', and image files bring none" in done.stderr
+
+
 def test_depth_follows_the_focal_length_of_the_images(command, photos, tmp_path):
     for pixels in ("40", "80"):
         arguments = predict(photos[:1], tmp_path / pixels)

@@ -14,7 +14,7 @@ from uncertainty_depth.core import config
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.config.source import LidarConfig
-from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
+from uncertainty_depth.core.config.training import TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import (
     add_arguments,
@@ -107,11 +107,11 @@ def test_usual_names_of_methods_mean_those_of_the_papers(alias, method):
 
 def test_expert_options_have_a_flag_that_the_help_leaves_out():
     parser = argparse.ArgumentParser(usage="")
-    add_arguments(parser, NetworkConfig)
-    arguments = parser.parse_args(["--decoder-width", "64", "--no-sparse-residual"])
-    network = from_arguments(NetworkConfig, arguments)
-    assert (network.decoder_width, network.sparse_residual) == (64, False)
-    assert "--decoder-width" not in parser.format_help()
+    add_arguments(parser, TrainingConfig)
+    arguments = parser.parse_args(["--snapshots", "4", "--no-augment"])
+    training = from_arguments(TrainingConfig, arguments)
+    assert (training.snapshots, training.augment) == (4, False)
+    assert "--snapshots" not in parser.format_help()
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])

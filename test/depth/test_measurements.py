@@ -37,7 +37,6 @@ def sparse(depth_m, count=MIN_PIXELS - 1):
 
 def test_known_depth_corrects_the_depth_between_it():
     predictor = Predictor("demo", samples=1, measurements="lidar")
-    assert predictor.sparse_input is not None
     alone = Predictor("demo", samples=1).predict(image())
     corrected = predictor.predict(image(), sparse_m=sparse(7.0, 100))
     assert np.abs(corrected.depth_m - 7).mean() < 0.3 * np.abs(alone.depth_m - 7).mean()
@@ -132,6 +131,11 @@ def test_a_model_that_is_trained_further_loses_its_prior(tmp_path):
     training = {**json.loads((folder / "model.json").read_text())["training"], "seed": 7}
     set_members(folder, ["best"], "mc_dropout", training)
     assert "error_prior" not in json.loads((folder / "model.json").read_text())
+
+
+def test_known_depth_that_would_correct_nothing_is_refused():
+    with pytest.raises(MessageError, match=r"demo takes the image alone, .* measurements"):
+        Predictor("demo", samples=1).predict(image(), sparse_m=sparse(7.0))
 
 
 def test_known_depth_in_another_unit_is_refused():

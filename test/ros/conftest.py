@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from uncertainty_depth.sigma.sparse_depth import SparseInput, parse_measurements
+from uncertainty_depth.sigma.measurement_option import parse_measurements
 
 DOMAINS = range(1, 101)
 DEADLINE_S = 120.0  # of a busy machine; what is waited for comes within a second on a free one
@@ -610,7 +610,6 @@ class FakePredictor:
 
     model = SimpleNamespace(method="mc_dropout")
     device = "cpu"
-    sparse_input = None
     depth_range = (0.3, 12.0)
     sigma_name = "fake"
     loads = 0
@@ -656,7 +655,8 @@ class FakePredictor:
         return DepthPrediction(depth_m, depth_m / 10)
 
     def describe(self):
-        return {"method": self.method, "samples": self.config.samples}
+        described = {"method": self.method, "samples": self.config.samples}
+        return described | {"measurements": self.config.measurements}
 
 
 @pytest.fixture
@@ -711,18 +711,9 @@ def start_beside(start_depth, robot):
     return start
 
 
-class CompletingPredictor(FakePredictor):
-    """Takes the LiDAR beside the image."""
-
-    sparse_input = SparseInput(0)
-
-    def describe(self):
-        return {"method": self.method, "sparse_input": "lidar"}
-
-
 RUNS = {
     "depth_node": (
-        {"model": "fake", "lidar_to_camera": POSE, "measurements": "points,depth"},
+        {"model": "fake", "lidar_to_camera": POSE, "measurements": "lidar,points,depth"},
         {"model": "fake", "lidar_to_camera": POSE, "compressed_input": True, "use_sim_time": True},
     ),
     "evaluator_node": (
@@ -760,7 +751,7 @@ def interfaces():
     domain, lock = lock_domain()  # a separate one: nodes with these names may outlive their tests
     graph = Graph(domain)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_node, "load_predictor", CompletingPredictor)
+        patch.setattr(depth_node, "load_predictor", FakePredictor)
         tf2_stand_in.install(patch, TransformTree())
         for (name, runs), node_class in zip(RUNS.items(), classes, strict=True):
             for parameters in runs:

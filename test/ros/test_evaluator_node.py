@@ -152,14 +152,14 @@ def test_a_depth_without_confidence_is_scored_alone(graph, running, tmp_path):
 
 
 def test_a_frame_waits_for_the_word_of_what_was_held_out(running):
-    """A model that is given the LiDAR would be scored on it else."""
+    """A model that the LiDAR corrects would be scored on it else."""
     _, driver = running()
     driver.publisher("depth/model")
     driver.predict(100)
     driver.scan(100)
     driver.wait_until_waiting()
     assert not driver.frames()
-    held_out = {"sparse_input": "lidar", "held_out_fraction": 0.5}
+    held_out = {"measurements": "lidar", "held_out_fraction": 0.5}
     driver.send("depth/model", String(data=json.dumps(held_out)))
     driver.metrics.wait(lambda _: driver.frames())
     driver.send("depth/model", String(data="{}"))

@@ -43,7 +43,7 @@ def test_the_depth_node_goes_on(graph, start_depth, robot):
 
 def test_the_evaluator_goes_on(graph, robot):
     node = graph.start(EvaluatorNode, lidar_to_camera=POSE)
-    held_out = f'{{"sparse_input": "lidar", "held_out_fraction": 1{"0" * 400}}}'
+    held_out = f'{{"measurements": "lidar", "held_out_fraction": 1{"0" * 400}}}'
     robot.send("depth/model", String(data=held_out))
     values = {"sigma": "raw", "samples": HUGE, "first_sample": "0", "passes": "8"}
     values |= {"calibration": "own", "calibration_reason": "", "correction": HUGE}

@@ -14,7 +14,6 @@ from test.ros.conftest import (
     MS,
     POSE,
     WIDTH,
-    CompletingPredictor,
     FakePredictor,
     frame_messages,
     red,
@@ -32,7 +31,7 @@ from uncertainty_depth.frames.transforms import FixedExtrinsics, TransformTree
 from uncertainty_depth.ros import live_camera
 from uncertainty_depth.ros.live_scores import LiveScores
 from uncertainty_depth.ros.sigma_node import SigmaNode
-from uncertainty_depth.stream.held_out import HeldOutRule, held_out_rule
+from uncertainty_depth.stream.held_out import held_out_rule
 from uncertainty_depth.stream.motion import Motion
 
 LIDAR, DEPTH = "lidar/points", "measured/depth"
@@ -47,8 +46,8 @@ def measured():
 
 @pytest.fixture
 def with_lidar(start_beside):
-    """Start a depth node whose network takes the LiDAR."""
-    options = {"predictor": CompletingPredictor, "lidar_to_camera": POSE}
+    """Start a depth node that the LiDAR corrects."""
+    options = {"measurements": "lidar", "lidar_to_camera": POSE}
     return lambda **parameters: start_beside(**(options | parameters))
 
 
@@ -73,7 +72,7 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, with_lid
     description = json.loads(robot.heard("depth/model").wait()[0].data)
     live = LiveScores(EvaluatorNodeConfig(), FixedExtrinsics(ProjectionConfig(POSE)))
     live.held_out = held_out_rule(description)
-    assert live.held_out == HeldOutRule(HeldOutConfig(0.5), 0)
+    assert live.held_out == HeldOutConfig(0.5)
     given = node.predict(1100, LIDAR, make.cloud(make.points_on_plane(), 1100 * MS)) == 4
     messages = frame_messages(1100 * MS, make.points_on_plane())
     ((frame,),) = filter(None, [list(live.add(*item)) for item in messages.items()])
@@ -85,7 +84,7 @@ def test_what_is_held_out_is_not_given_and_the_evaluator_is_told(graph, with_lid
 
 
 def test_what_cannot_measure_leaves_the_image_alone_for_a_counted_reason(with_lidar, robot, make):
-    node = with_lidar(measurements="depth")
+    node = with_lidar(measurements="lidar,depth")
     log = robot.heard("/rosout")
     points = make.points_on_plane()
     for stamp, topic, message, reason in (
@@ -109,7 +108,7 @@ def test_what_cannot_measure_leaves_the_image_alone_for_a_counted_reason(with_li
 
 
 def test_without_camera_info_a_cloud_measures_nothing_and_a_depth_image_does(with_lidar, make):
-    node = with_lidar(info=False, measurements="depth")
+    node = with_lidar(info=False, measurements="lidar,depth")
     cloud = make.cloud(make.points_on_plane(), 1000 * MS)
     assert (node.predict(1000, LIDAR, cloud) == 9).all()
     assert node.counts()["image_alone.no_camera_info"] == 1

@@ -6,21 +6,19 @@ from test.conftest import ListSource
 from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.camera import Camera
+from uncertainty_depth.core.measurements import check_sparse_depth
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.sigma.sparse_depth import SparseInput, check_sparse_depth, parse
+from uncertainty_depth.sigma.measurement_option import MeasurementSources, parse_measurements
 from uncertainty_depth.stream.held_out import (
-    HeldOutRule,
-    check_scorable,
-    for_model,
     held_out,
     held_out_rule,
     hold_out_pixels,
     pixel_hashes,
     random_pixels,
-    scored_pixels,
     without_measured,
 )
 
+LIDAR = MeasurementSources(lidar=True)
 CAMERA = Camera(160, 120, np.array([[100.0, 0, 79.5], [0, 100, 59.5], [0, 0, 1]]))
 
 
@@ -45,8 +43,21 @@ def splitmix(value):
 
 
 def completed(record, count, **options):
-    source = hold_out_pixels(ListSource([record]), SparseInput(count), HeldOutConfig(**options))
+    measuring = MeasurementSources(random=count) if count else LIDAR
+    source = hold_out_pixels(ListSource([record]), measuring, HeldOutConfig(**options))
     return source, next(iter(source))
+
+
+def near(mask):
+    """The pixels of a mask and their eight neighbours."""
+    padded = np.pad(mask, 1)
+    height, width = mask.shape
+    moved = [
+        padded[row : row + height, column : column + width]
+        for row in range(3)
+        for column in range(3)
+    ]
+    return np.any(moved, axis=0)
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
@@ -89,15 +100,14 @@ def test_random_pixels_are_as_many_as_asked_and_others_for_each_stamp(count):
 
 
 @pytest.mark.parametrize("count", [0, 300])
-def test_what_is_given_is_not_scored_and_together_they_are_all_that_is_known(count):
-    depth_m = sparse_map()
+def test_what_measures_is_not_scored_and_neither_is_what_lies_beside_it(count):
+    depth_m = sparse_map(0.1)
     source, record = completed(frame(depth_m), count)
     given = np.isfinite(record.sparse_m)
     scored = np.isfinite(record.ground_truth_m)
     assert given.any()
     assert scored.any()
-    assert not (given & scored).any()
-    np.testing.assert_array_equal(given | scored, np.isfinite(depth_m))
+    np.testing.assert_array_equal(scored, np.isfinite(depth_m) & ~near(given))
     np.testing.assert_array_equal(record.sparse_m[given], depth_m[given])
     assert f"given {given.sum()} pixels" in source.notes[-1]
     assert f"scored on {scored.sum()} others" in source.notes[-1]
@@ -122,16 +132,22 @@ def test_a_frame_with_fewer_known_pixels_than_the_model_takes_is_skipped(
 def test_scoring_on_the_input_is_refused():
     with pytest.raises(ConfigError, match="would be scored on the depth that it is given"):
         completed(frame(sparse_map()), 0, held_out_fraction=0.0)
-    check_scorable(HeldOutConfig())
 
 
 def test_the_option_is_parsed_and_refused():
-    assert parse("") is None
-    assert parse("lidar") == SparseInput(0)
-    assert parse("random:200") == SparseInput(200)
-    for text in ("radar", "random", "random:0", "random:-3", "random:many"):
-        with pytest.raises(ConfigError, match="expected 'lidar', or 'random:N'"):
-            parse(text)
+    assert parse_measurements("") == MeasurementSources()
+    assert parse_measurements("lidar") == LIDAR
+    assert parse_measurements("motion,random:200") == MeasurementSources(random=200, motion=True)
+    for text in (
+        "radar",
+        "random",
+        "random:0",
+        "random:-3",
+        "random:many",
+        "random:" + "9" * 5000,
+    ):
+        with pytest.raises(ConfigError, match="expected lidar, random:N for N pixels"):
+            parse_measurements(text)
 
 
 @pytest.mark.parametrize(
@@ -147,53 +163,35 @@ def test_unusable_sparse_depth_is_one_clear_sentence(sparse, sentence):
         check_sparse_depth(sparse, (120, 160), (0.3, 12.0))
 
 
-def test_a_model_of_the_image_alone_is_scored_on_everything_and_says_so(caplog):
+def test_without_known_depth_everything_is_scored_and_the_fraction_is_told_to_be_in_vain(caplog):
     source = object()
-    assert for_model(source, None, HeldOutConfig()) is source
+    motion = MeasurementSources(motion=True)
+    assert hold_out_pixels(source, motion, HeldOutConfig()) is source
     assert not caplog.messages
-    assert for_model(source, None, HeldOutConfig(held_out_fraction=0.25)) is source
+    assert hold_out_pixels(source, motion, HeldOutConfig(held_out_fraction=0.25)) is source
     (message,) = caplog.messages
     assert message.startswith("held_out_fraction has no effect")
 
 
-@pytest.mark.parametrize("margin", [0, 1, 2])
-def test_what_is_beside_a_given_pixel_is_not_scored(margin):
-    depth_m = sparse_map()
-    given = np.random.default_rng(2).random(depth_m.shape) < 0.02
-    expected = np.isfinite(depth_m)
-    for row, column in zip(*np.nonzero(given), strict=True):
-        for near_row in range(row - margin, row + margin + 1):
-            for near_column in range(column - margin, column + margin + 1):
-                if 0 <= near_row < 120 and 0 <= near_column < 160:
-                    expected[near_row, near_column] = False
-    np.testing.assert_array_equal(scored_pixels(depth_m, given, margin), expected)
-
-
 def test_dense_depth_has_nothing_left_to_score_beside_measurements():
     dense = frame(sparse_map(1.0))
-    source = for_model(ListSource([dense]), SparseInput(0), HeldOutConfig(0.05), margin=1)
-    (skipped,) = source
+    (skipped,) = hold_out_pixels(ListSource([dense]), LIDAR, HeldOutConfig(0.05))
     assert skipped.reason == "no_depth_held_out"
     assert "every other known pixel is beside one of them" in skipped.message
     assert "expected random:N" in skipped.message
 
 
-def test_a_models_description_says_what_is_held_out_of_it_and_beside_measurements():
+def test_a_models_description_says_how_much_known_depth_is_held_out():
     assert held_out_rule({"held_out_fraction": 0.5}) is None
     assert held_out_rule({"measurements": "motion"}) is None
-    for described, fraction, margin in (
-        ({"sparse_input": "lidar"}, 0.0, 0),
-        ({"sparse_input": "lidar", "held_out_fraction": 0.2}, 0.2, 0),
-        *(
-            ({"measurements": measurements, "held_out_fraction": 0.2}, 0.2, 1)
-            for measurements in ("lidar", "random:5", "motion,lidar")
-        ),
-    ):
-        assert held_out_rule(described) == HeldOutRule(HeldOutConfig(fraction), margin)
+    assert held_out_rule({"measurements": "lidar"}) == HeldOutConfig(0.0)
+    for measurements in ("lidar", "random:5", "motion,lidar"):
+        described = {"measurements": measurements, "held_out_fraction": 0.2}
+        assert held_out_rule(described) == HeldOutConfig(0.2)
     with pytest.raises(MessageError, match="measurements is 'moon'"):
         held_out_rule({"measurements": "moon"})
     with pytest.raises(MessageError, match="held_out_fraction is 'moon'"):
-        held_out_rule({"sparse_input": "lidar", "held_out_fraction": "moon"})
+        held_out_rule({"measurements": "lidar", "held_out_fraction": "moon"})
 
 
 def test_what_has_no_measurements_is_scored_as_it_is():

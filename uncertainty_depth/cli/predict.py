@@ -69,11 +69,10 @@ class Predict(Command):
         from uncertainty_depth.frames.image_files import read_rgb
 
         predictor = Predictor(self.model, self.predictor)
-        if predictor.sparse_input is not None or self.predictor.measurements:
+        if self.predictor.measurements:
             logger.warning(
-                "%s takes measured depth beside the image, and image files bring none: depth is "
-                "from the image alone",
-                predictor.model.name,
+                "measurements is %r, and image files bring none: depth is from the image alone",
+                self.predictor.measurements,
             )
         unreadable = []
         unfamiliar = []

@@ -165,3 +165,32 @@ def check_unit(
             f"{name} has a median of {median:g}, and what predicts has a depth range of {low:g} "
             f"to {high:g} m; expected metres",
         )
+
+
+def check_sparse_depth(
+    sparse_m: NDArray[np.floating], shape: tuple[int, int], depth_range: tuple[float, ...]
+) -> None:
+    """Refuse sparse depth of another size, type or unit than the prediction.
+
+    Args:
+        sparse_m: metres, NaN or 0 for unknown.
+        shape: (H, W) of the image.
+        depth_range: min and max predicted depth, metres.
+
+    Raises:
+        MessageError: sparse_depth_wrong_shape, sparse_depth_wrong_type or
+            sparse_depth_wrong_unit.
+    """
+    if sparse_m.shape != shape:
+        raise MessageError(
+            "sparse_depth_wrong_shape",
+            f"sparse depth has shape {sparse_m.shape}; expected {shape}, the image's",
+        )
+    if not np.issubdtype(sparse_m.dtype, np.floating):
+        raise MessageError(
+            "sparse_depth_wrong_type",
+            f"sparse depth is {sparse_m.dtype}; expected floats in metres, NaN where unknown "
+            "(divide millimetres by 1000)",
+        )
+    known = np.isfinite(sparse_m) & (sparse_m > 0)
+    check_unit(sparse_m[known], depth_range, "sparse depth")

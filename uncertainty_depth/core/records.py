@@ -96,8 +96,8 @@ class Frame:
         name: what a person calls this frame (file stem, or the stamp in seconds).
         camera: the intrinsics at the maps' size; None if unknown.
         image: (H, W, 3) uint8, RGB.
-        sparse_m: (H, W) float32, the known depth that a model may use, metres, NaN for unknown;
-            no pixel of it has ground truth. None if a model may use the image alone.
+        sparse_m: (H, W) float32, the known depth that measures, metres, NaN for unknown; no pixel
+            of it has ground truth. None if nothing is known.
         ground_truth_m: (H, W) float32, metres along the optical axis, NaN for unknown. Sparse
             for LiDAR.
         prediction: depth, and sigma if there is any.

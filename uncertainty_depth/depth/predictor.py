@@ -8,7 +8,6 @@ import uncertainty_depth.depth.networks  # noqa: F401  before torch: it names wh
 # isort: split
 import logging
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -23,17 +22,15 @@ from torch import Tensor
 
 from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS, PredictorConfig
 from uncertainty_depth.core.device_errors import at_load, at_run_time, explained
-from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError
+from uncertainty_depth.core.errors import MessageError, ModelError
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.geometry.focal_length import FocalLengthRescaling
-from uncertainty_depth.core.geometry.resampling import resample_depth
 from uncertainty_depth.core.options import changed, takes_options, validate
 from uncertainty_depth.core.records import DepthPrediction, Frame, SampleRange
 from uncertainty_depth.depth import familiarity
 from uncertainty_depth.depth.estimators import Estimator
 from uncertainty_depth.depth.familiarity import UnfamiliarityMonitor, pooled
 from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.model_folder.model import ModelFolder
 from uncertainty_depth.depth.networks.encoder import download, image_tensor, resize_image
 from uncertainty_depth.depth.predictor_settings import (
     SigmaCalibration,
@@ -46,43 +43,9 @@ from uncertainty_depth.metrics.calibration import distribution_of
 from uncertainty_depth.sigma.calibration import IDENTITY
 from uncertainty_depth.sigma.calibration.fitted_data import DataMonitor
 from uncertainty_depth.sigma.calibration.half_widths import BY_DISTRIBUTION, HalfWidths
-from uncertainty_depth.sigma.sparse_depth import (
-    SparseInput,
-    check_sparse_depth,
-    parse,
-    parse_measurements,
-    sigma_name,
-)
+from uncertainty_depth.sigma.measurement_option import parse_measurements, sigma_name
 
 logger = logging.getLogger(__name__)
-
-
-def network_input(
-    frame: Frame, factor: np.float32, model: ModelFolder, device: torch.device
-) -> Tensor:
-    """Return an image as (1, 3, h, w), or with sparse depth as a fourth channel, 0 for unknown.
-
-    `factor` turns the network's metres into those of the image's camera.
-
-    Raises:
-        MessageError: the image has another shape or dtype, a sparse depth another size, dtype or
-            unit, or the model takes none.
-    """
-    network = model.network
-    image = frame.need_image()
-    pixels = image_tensor(resize_image(image, network.input_size)[None], device)
-    if frame.sparse_m is None:
-        return pixels
-    if not network.sparse_input:
-        raise MessageError(
-            "sparse_depth_not_taken",
-            f"{model.name} takes the image alone, without sparse depth; expected a model "
-            "trained with --sparse-input",
-        )
-    check_sparse_depth(frame.sparse_m, (image.shape[0], image.shape[1]), network.depth_range)
-    resampled = resample_depth(frame.sparse_m, *network.input_size)
-    sparse = torch.from_numpy(np.nan_to_num(resampled)[None, None]).to(device)
-    return torch.cat([pixels, sparse / float(factor)], dim=1)
 
 
 class Predictor:
@@ -124,11 +87,6 @@ class Predictor:
         validate(config)
         self.model = read_model(folder, relative or bool(config.measurements))
         self.measurements = parse_measurements(config.measurements)
-        if config.measurements and self.model.network.sparse_input:
-            raise ConfigError(
-                f"measurements is {config.measurements!r}, but {self.model.name} takes sparse "
-                "depth itself; expected it empty, or a model for images alone"
-            )
         self.method = choose_method(config.method, self.model)
         self._loaded = load(
             self.model, self.method, config.engine, config.precision, config.device
@@ -212,7 +170,8 @@ class Predictor:
             stamp_ns: time of the image, nanoseconds; part of the noise's seed.
             camera: the image's, or its focal length in pixels; None if unknown.
             samples: those to be used, of the `passes`; None uses all.
-            sparse_m: (H, W) known depth for a model with sparse input, or as measurements, metres.
+            sparse_m: (H, W) known depth, metres, NaN or 0 if unknown, for a model with
+                `measurements`.
 
         Raises:
             MessageError: see `predict_frame`.
@@ -235,16 +194,15 @@ class Predictor:
 
         Raises:
             MessageError: the image is of another shape or dtype, a sparse depth is of another
-                size, dtype or unit, or the model takes none, or memory ran out; or too few pixels
-                are measured for inverse depth without a unit.
+                size, dtype or unit, or there are no `measurements`, or memory ran out; or too few
+                pixels are measured for inverse depth without a unit.
             DeviceLostError: the GPU is lost.
         """
         config = self.config
         calibration = self._calibration_in(config)
         factor = self._lens.factor(frame.camera)
-        given = replace(frame, sparse_m=None) if config.measurements else frame
         with explained(self.device, at_run_time):
-            image = network_input(given, factor, self.model, self.device)
+            image = self.network_input(frame, factor)
             with self._turn:
                 estimate = self._estimator.estimate(image, frame.stamp_ns, config, samples)
                 tensors = [estimate.stacked()]
@@ -267,10 +225,20 @@ class Predictor:
                 is_relative=self.model.is_relative,
             )
 
-    @property
-    def sparse_input(self) -> SparseInput | None:
-        """The kind of sparse depth taken beside the image: by the model, or as measurements."""
-        return parse(self.model.network.sparse_input) or self.measurements.sparse
+    def network_input(self, frame: Frame, factor: np.float32) -> Tensor:
+        """Return what the network takes of a frame: its image, (1, 3, h, w) in [0, 1].
+
+        `factor` turns the network's metres into those of the image's camera. Raises `MessageError`
+        for an image of another shape or dtype, and for known depth without `measurements`.
+        """
+        if frame.sparse_m is not None and not self.config.measurements:
+            raise MessageError(
+                "sparse_depth_not_taken",
+                f"{self.model.name} takes the image alone, without sparse depth; expected the "
+                "option measurements, 'lidar' for one, by which known depth corrects it",
+            )
+        image = resize_image(frame.need_image(), self.model.network.input_size)
+        return image_tensor(image[None], self.device)
 
     @property
     def depth_range(self) -> tuple[float, ...]:
@@ -326,11 +294,6 @@ class Predictor:
             "parameters": sum(tensor.numel() for tensor in weights),
             "backbone": network_config.backbone,
             "head": network_config.head,
-            **(
-                {"sparse_input": network_config.sparse_input}
-                if network_config.sparse_input
-                else {}
-            ),
             **({"measurements": config.measurements} if config.measurements else {}),
             "input_size": list(network_config.input_size),
             "depth_range": list(network_config.depth_range),

@@ -20,8 +20,8 @@ from uncertainty_depth.ros.live_camera import ImageMessage
 from uncertainty_depth.ros.measurement_inputs import measurement_sources, parse_live
 from uncertainty_depth.ros.messages import PredictionInfo, check_age
 from uncertainty_depth.ros.predicting_node import Images, PredictingNode
+from uncertainty_depth.sigma.measurement_option import check_one_scale
 from uncertainty_depth.sigma.online.correction import FOLLOWED
-from uncertainty_depth.sigma.sparse_depth import check_one_scale
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -93,16 +93,14 @@ class DepthNode(PredictingNode[DepthNodeConfig]):
             )
 
     def _activate(self) -> None:
-        """Subscribe to camera infos, images, and what the model takes beside them."""
+        """Subscribe to camera infos, images, and what measures beside them."""
         config = self.config
         self._camera.configure(config.distorted_images)
         predictor, _ = self._loaded()
-        measuring = predictor.measurements._replace(sparse=predictor.sparse_input)
-        self._sources = tuple(
-            measurement_sources(
-                self.inputs, config, measuring, predictor.depth_range, self._camera
-            )
+        sources = measurement_sources(
+            self.inputs, config, predictor.measurements, predictor.depth_range, self._camera
         )
+        self._sources = tuple(sources)
         self.inputs.subscribe(
             CameraInfo,
             CAMERA_INFO,
@@ -173,7 +171,7 @@ class DepthNode(PredictingNode[DepthNodeConfig]):
         description = predictor.describe()
         if config.use_depth_scale:
             description["depth_scale"] = FOLLOWED
-        if predictor.sparse_input is not None:
+        if predictor.measurements.lidar:
             description["held_out_fraction"] = config.held_out_fraction
         self._predictions.publish_model(description)
 

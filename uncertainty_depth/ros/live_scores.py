@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from uncertainty_depth.core.config.nodes import MAX_LIDARS, EvaluatorNodeConfig
+from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import MessageError
 from uncertainty_depth.core.geometry.rectification import RECTIFY
@@ -32,7 +33,7 @@ from uncertainty_depth.sigma.online.correction import DepthScales
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
 from uncertainty_depth.stream.geometry_check import GeometryCheck
-from uncertainty_depth.stream.held_out import HeldOutRule, without_given
+from uncertainty_depth.stream.held_out import without_given
 
 DEPTH = "depth/image_rect"
 SIGMA = "uncertainty/image_rect"
@@ -170,7 +171,7 @@ class LiveScores:
         self.frames = LiveFrames(*self._arguments)
         self.check = GeometryCheck()
         self.mask = Mask(config)
-        self.held_out: HeldOutRule | None = None
+        self.held_out: HeldOutConfig | None = None
         self.scales = DepthScales()
 
     def restarted(self) -> LiveScores:

@@ -16,6 +16,7 @@ from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.config.source import ODOMETRY_FRAME, OdometryConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.geometry.transforms import POSE_NUMBERS
+from uncertainty_depth.core.measurements import check_sparse_depth
 from uncertainty_depth.core.records import Frame
 from uncertainty_depth.frames.measured import (
     DepthOfTopic,
@@ -32,11 +33,10 @@ from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
 from uncertainty_depth.ros.extrinsics import TfOdometry, live_extrinsics
 from uncertainty_depth.ros.inputs import Inputs
 from uncertainty_depth.ros.live_camera import LiveCamera, OwnMessages
-from uncertainty_depth.sigma.sparse_depth import (
+from uncertainty_depth.sigma.measurement_option import (
     DEPTH,
     POINTS,
     MeasurementSources,
-    check_sparse_depth,
     parse_measurements,
 )
 from uncertainty_depth.stream.held_out import held_out
@@ -71,7 +71,7 @@ def measurement_sources(
     """
     if measuring.motion and not has_images:
         yield ImageInput(inputs).add_to
-    if measuring.sparse is not None:
+    if measuring.lidar:
         yield LidarInput(inputs, config, depth_range).add_to
     for kind in measuring.topics:
         yield TopicInput(inputs, config, kind, depth_range, camera).add_to
@@ -82,7 +82,7 @@ def measurement_sources(
 def parse_live(measurements: str) -> MeasurementSources:
     """Return what corrects the depth on a robot, or raise `ConfigError`."""
     measuring = parse_measurements(measurements)
-    if measuring.sparse is not None and measuring.sparse.pixels:
+    if measuring.random:
         raise ConfigError(
             f"measurements is {measurements!r}; expected lidar, motion, points or depth: random "
             "pixels of the ground truth are for `uncertainty-depth evaluate`"
@@ -111,8 +111,7 @@ class LidarInput:
             LIDAR,
             self._clouds.add,
             counted=True,
-            purpose="measurements by lidar, or the sparse depth that the model takes; without it "
-            "depth is from the image alone",
+            purpose="measurements by lidar; without it depth is from the image alone",
         )
 
     def add_to(self, frame: Frame, header: Header) -> Frame:

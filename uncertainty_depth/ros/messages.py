@@ -138,7 +138,7 @@ class PredictionInfo:
         unfamiliarity: the image's unfamiliarity, see `DepthPrediction`; None if unknown.
         measured: pixels, row * width + column, that something beside the network measured: they
             are not scored, nor are their neighbours. A LiDAR's are not among them, see
-            `HeldOutRule`.
+            `held_out_rule`.
     """
 
     sigma: str

@@ -22,9 +22,9 @@ from uncertainty_depth.ros.diagnostics import LOG_EVERY_S
 from uncertainty_depth.ros.measurement_inputs import measurement_sources, parse_live
 from uncertainty_depth.ros.messages import PredictionInfo
 from uncertainty_depth.ros.predicting_node import Images, PredictingNode
+from uncertainty_depth.sigma.measurement_option import sigma_name
 from uncertainty_depth.sigma.recorded.confidence import NONE
 from uncertainty_depth.sigma.recorded.interpreter import Interpreter
-from uncertainty_depth.sigma.sparse_depth import sigma_name
 
 TOPICS = ("depth/image_rect", "confidence/image")
 CAMERA_INFO = "depth/camera_info"
@@ -75,7 +75,7 @@ class SigmaNode(PredictingNode[SigmaNodeConfig]):
         if config.measurements:
             description["measurements"] = config.measurements
             import uncertainty_depth.sigma.posterior  # noqa: F401  SciPy loads slowly
-        if measuring.sparse is not None:
+        if measuring.lidar:
             description["held_out_fraction"] = config.held_out_fraction
         self._predictions.publish_model(description)
         self._interpreter = interpreter

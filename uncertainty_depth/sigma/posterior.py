@@ -27,12 +27,16 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from uncertainty_depth.core.array_types import Floats
-from uncertainty_depth.core.measurements import MAX_MEASUREMENTS, Measurements, check_unit
+from uncertainty_depth.core.measurements import (
+    MAX_MEASUREMENTS,
+    Measurements,
+    check_sparse_depth,
+    check_unit,
+)
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior
 from uncertainty_depth.sigma.interpolation import interpolated, spread
 from uncertainty_depth.sigma.recorded.alignment import in_metres
-from uncertainty_depth.sigma.sparse_depth import check_sparse_depth
 
 GRID = (30, 40)
 """Rows and columns at which the process is evaluated; between them it is interpolated."""

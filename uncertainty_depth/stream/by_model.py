@@ -20,7 +20,7 @@ from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Ove
 from uncertainty_depth.frames.predicted import DepthPredictor, predict_frame
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.stream.geometry_check import FITS, GeometryCheck
-from uncertainty_depth.stream.held_out import MEASURED_MARGIN, for_model
+from uncertainty_depth.stream.held_out import hold_out_pixels
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.predicting import Facts, Predicting, trained_on
 
@@ -101,8 +101,7 @@ class _Model(Predicting):
         self.depth_range = predictor.depth_range
 
     def seen_by(self, source: Source) -> Source:
-        margin = MEASURED_MARGIN if self._predictor.measurements.sparse else 0
-        return for_model(source, self._predictor.sparse_input, self._held_out, margin)
+        return hold_out_pixels(source, self._predictor.measurements, self._held_out)
 
     def predict(self, frame: Frame) -> DepthMap:
         return predict_frame(self._predictor, frame)

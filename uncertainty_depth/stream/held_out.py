@@ -1,17 +1,17 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Which known depth is held out from a model's sparse input, and a source that is split so.
+"""Which known depth does not measure but is scored on, and a source that is split so.
 
-A model must not be scored on what it was given. Live, two processes decide that apart from each
-other, the depth node what it gives and the evaluator node what it scores, perhaps from different
-clouds. So the decision is a function of what both know: of pixel and stamp of the image.
+A prediction must not be scored on what corrected it. Live, two processes decide that apart from
+each other, the depth node what measures and the evaluator node what it scores, perhaps from
+different clouds. So the decision is a function of what both know: of pixel and stamp of the image.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
@@ -22,19 +22,10 @@ from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import from_mapping
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.frames.protocol import MapSource, Source
-from uncertainty_depth.sigma.sparse_depth import SparseInput, parse_measurements
+from uncertainty_depth.sigma.measurement_option import MeasurementSources, parse_measurements
 
 logger = logging.getLogger(__name__)
 FrameT = TypeVar("FrameT", bound=Frame)
-
-
-def check_scorable(config: HeldOutConfig) -> None:
-    """Raise `ConfigError` if nothing is held out."""
-    if config.held_out_fraction == 0:
-        raise ConfigError(
-            "held_out_fraction is 0, so the model would be scored on the depth that it is given; "
-            "expected above 0"
-        )
 
 
 def held_out(
@@ -44,32 +35,13 @@ def held_out(
     return _selected(depth_m, pixel_hashes(depth_m, stamp_ns) < config.held_out_fraction)
 
 
-class HeldOutRule(NamedTuple):
-    """The fraction of the known depth that a node holds out, and the margin of `scored_pixels`."""
-
-    config: HeldOutConfig
-    margin: int
-
-
-MEASURED_MARGIN = 1
-"""Pixels around a measurement that are not scored: they are as easy as the measured one."""
-
-
-def scored_pixels(
-    depth_m: NDArray[np.floating], given: NDArray[np.bool_], margin: int
-) -> NDArray[np.bool_]:
-    """Return the known pixels that are more than `margin` from every given one, (H, W)."""
-    window = np.ones((2 * margin + 1, 2 * margin + 1), np.uint8)
-    near = cv2.dilate(given.astype(np.uint8), window).astype(np.bool_)
-    return np.isfinite(depth_m) & ~near
-
-
 def unmeasured(depth_m: NDArray[np.float32], measured: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return the depth of pixels that nothing measured, nor a neighbour of theirs; else NaN."""
-    if not measured.any():
-        return depth_m
-    scored = scored_pixels(depth_m, measured, MEASURED_MARGIN)
-    return np.where(scored, depth_m, np.float32(np.nan))
+    """Return the depth of pixels that nothing measured, nor a neighbour of theirs; else NaN.
+
+    Beside a measurement depth is as easy as in it.
+    """
+    near = cv2.dilate(measured.astype(np.uint8), np.ones((3, 3), np.uint8))
+    return np.where(near, np.float32(np.nan), depth_m)
 
 
 def without_measured(source: Source) -> Source:
@@ -82,14 +54,16 @@ def without_measured(source: Source) -> Source:
         measured = record.measurements.mask(truth_m.shape)
         return replace(record, ground_truth_m=unmeasured(truth_m, measured))
 
-    return MapSource(source, step, list)
+    return MapSource(source, step)
 
 
-def without_given(frame: FrameT, rule: HeldOutRule | None, measured: Sequence[int] = ()) -> FrameT:
+def without_given(
+    frame: FrameT, config: HeldOutConfig | None, measured: Sequence[int] = ()
+) -> FrameT:
     """Return the frame without ground truth in the pixels that corrected its prediction.
 
-    Another process made it by the rule, None for no known depth, and by measured pixels, row *
-    width + column.
+    Another process made it by the known depth that was not held out, None for none at all, and by
+    measured pixels, row * width + column.
 
     Raises `MessageError`: "would_score_its_input", nothing was held out; "no_depth_held_out", no
     pixel of this frame; "prediction_info", a measured pixel lies outside the frame.
@@ -106,37 +80,33 @@ def without_given(frame: FrameT, rule: HeldOutRule | None, measured: Sequence[in
         mask.flat[list(measured)] = True
         depth_m = unmeasured(depth_m, mask)
     # Ground truth that is a depth image is another sensor's than the points that were given.
-    if rule is not None and frame.scan is not None:
-        if rule.config.held_out_fraction == 0:
+    if config is not None and frame.scan is not None:
+        if config.held_out_fraction == 0:
             raise MessageError(
                 "would_score_its_input",
                 "the model was given all of the LiDAR, and would be scored on its input; start "
                 "depth_node with held_out_fraction above 0",
             )
-        given = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, rule.config)
-        scored = scored_pixels(depth_m, given, rule.margin)
-        if not scored.any():
+        given = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, config)
+        depth_m = unmeasured(depth_m, given)
+        if np.isnan(depth_m).all():
             raise MessageError(
                 "no_depth_held_out",
                 "no pixel of the ground truth was held out from the model's input",
             )
-        depth_m = np.where(scored, depth_m, np.float32(np.nan))
     return replace(frame, ground_truth_m=depth_m)
 
 
-def held_out_rule(description: Mapping[str, Any]) -> HeldOutRule | None:
-    """Return which known depth is held out, None for none.
+def held_out_rule(description: Mapping[str, Any]) -> HeldOutConfig | None:
+    """Return how much known depth what predicts held out; None if no known depth measures.
 
     Raise `MessageError` for bad entries.
     """
     fraction = description.get("held_out_fraction", 0.0)
     try:
-        measurements = parse_measurements(str(description.get("measurements", "")))
-        is_measured = measurements.sparse is not None
-        if not (description.get("sparse_input") or is_measured):
+        if not parse_measurements(str(description.get("measurements", ""))).use_ground_truth:
             return None
-        config = from_mapping(HeldOutConfig, {"held_out_fraction": fraction})
-        return HeldOutRule(config, MEASURED_MARGIN if is_measured else 0)
+        return from_mapping(HeldOutConfig, {"held_out_fraction": fraction})
     except ConfigError as error:
         raise MessageError("model_description", f"depth/model says {error}") from error
 
@@ -175,58 +145,36 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def for_model(
-    source: Source, sparse_input: SparseInput | None, config: HeldOutConfig, margin: int = 0
+def hold_out_pixels(
+    source: Source, measuring: MeasurementSources, config: HeldOutConfig
 ) -> Source:
-    """Return the source as a model with this input may see it: with part of its depth, or none.
+    """Return the source with `sparse_m` that measures, and ground truth away from it.
 
-    Within `margin` pixels around a given one nothing is scored either.
+    random:N is drawn; of a LiDAR's depth a part is `held_out`. Without either the source stays as
+    it is. Raises `ConfigError` if nothing is held out.
     """
-    if sparse_input is None:
+    if not measuring.use_ground_truth:
         if config != HeldOutConfig():
             logger.warning(
-                "held_out_fraction has no effect: the model takes the image alone, and is scored "
-                "on all known depth"
+                "held_out_fraction has no effect: no known depth corrects the prediction, which "
+                "is scored on all of it"
             )
         return source
-    return hold_out_pixels(source, sparse_input, config, margin=margin)
-
-
-Choose = Callable[[Frame], NDArray[np.bool_]]
-"""Returns which pixels of a frame's known depth are held out, (H, W)."""
-
-
-def hold_out_pixels(
-    source: Source,
-    sparse_input: SparseInput,
-    config: HeldOutConfig,
-    choose: Choose | None = None,
-    margin: int = 0,
-) -> Source:
-    """Return the source with `sparse_m`, and ground truth only in pixels that were not given.
-
-    random:N is drawn; of a LiDAR's depth `choose` holds pixels out, by default `held_out`. Within
-    `margin` pixels around a given one nothing is scored either.
-    """
-    check_scorable(config)
-    step = _Split(sparse_input, config, choose, margin)
+    if config.held_out_fraction == 0:
+        raise ConfigError(
+            "held_out_fraction is 0, so the model would be scored on the depth that it is given; "
+            "expected above 0"
+        )
+    step = _Split(measuring.random, config)
     return MapSource(source, step, step.notes)
 
 
 class _Split:
     """Splits each frame's known depth, and counts."""
 
-    def __init__(
-        self,
-        sparse_input: SparseInput,
-        config: HeldOutConfig,
-        choose: Choose | None,
-        margin: int,
-    ) -> None:
-        self._margin = margin
-        self._sparse_input = sparse_input
+    def __init__(self, random: int, config: HeldOutConfig) -> None:
+        self._random = random
         self._config = config
-        self._choose = choose
         self._frames = 0
         self._input_pixels = 0
         self._scored = 0
@@ -238,7 +186,7 @@ class _Split:
         pixels = self._input_pixels / self._frames
         scored = self._scored / self._frames
         rule = "all that were not drawn"
-        if not self._sparse_input.pixels:
+        if not self._random:
             rule = f"{100 * self._config.held_out_fraction:g}% of the pixels"
         return [
             f"the model was given {pixels:.0f} pixels of known depth per image; it is scored on "
@@ -249,26 +197,21 @@ class _Split:
         if isinstance(frame, Skipped):
             return frame
         depth_m = frame.need_ground_truth()
-        if self._sparse_input.pixels:
-            input_mask = random_pixels(depth_m, frame.stamp_ns, self._sparse_input.pixels)
-        elif self._choose is not None:
-            input_mask = np.isfinite(depth_m) & ~self._choose(frame)
-        else:
-            input_mask = np.isfinite(depth_m) & ~held_out(depth_m, frame.stamp_ns, self._config)
-        scored = scored_pixels(depth_m, input_mask, self._margin)
         known = np.isfinite(depth_m)
-        if not scored.any():
+        if self._random:
+            input_mask = random_pixels(depth_m, frame.stamp_ns, self._random)
+        else:
+            input_mask = known & ~held_out(depth_m, frame.stamp_ns, self._config)
+        scored_m = unmeasured(depth_m, input_mask)
+        scored = int(np.isfinite(scored_m).sum())
+        if not scored:
             sentence = _why(frame, int(input_mask.sum()), bool(input_mask[known].all()))
             return Skipped(frame.stamp_ns, "no_depth_held_out", sentence)
         self._frames += 1
         self._input_pixels += int(input_mask.sum())
-        self._scored += int(scored.sum())
-        unknown = np.float32(np.nan)
-        return replace(
-            frame,
-            sparse_m=np.where(input_mask, depth_m, unknown),
-            ground_truth_m=np.where(scored, depth_m, unknown),
-        )
+        self._scored += scored
+        sparse_m = np.where(input_mask, depth_m, np.float32(np.nan))
+        return replace(frame, sparse_m=sparse_m, ground_truth_m=scored_m)
 
 
 def _why(frame: Frame, input_pixels: int, are_all_given: bool) -> str:
@@ -286,6 +229,5 @@ def _why(frame: Frame, input_pixels: int, are_all_given: bool) -> str:
         )
     return (
         f"frame {frame.name} has {input_pixels} pixels of known depth, and the model is given "
-        "them all: none is left to score; expected denser ground truth, or a model that takes "
-        "fewer"
+        "them all: none is left to score; expected denser ground truth, or fewer by random:N"
     )

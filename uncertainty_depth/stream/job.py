@@ -15,7 +15,7 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.options import to_mapping
 from uncertainty_depth.frames.protocol import has_recorded
-from uncertainty_depth.sigma.sparse_depth import (
+from uncertainty_depth.sigma.measurement_option import (
     DEPTH,
     POINTS,
     MeasurementSources,
@@ -38,7 +38,7 @@ class Job:
         max_frames: how many frames of each source are read at most, evenly spread; 0 for all.
         evaluation: what is scored; its depth range is that of alignments too.
         mask: the part of the image that is scored; alignments see no other.
-        held_out: the known depth that a model with sparse input is scored on.
+        held_out: the known depth that is scored on instead of measuring.
         scale: whether depth follows the scale of the frames before.
     """
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.core import strict
+from uncertainty_depth.core.config.scoring import HeldOutConfig
 from uncertainty_depth.core.config.source import PredictionConfig, PredictionTopics
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.options import to_mapping
@@ -15,10 +16,8 @@ from uncertainty_depth.core.records import DepthMap, DepthPrediction, Frame, Ove
 from uncertainty_depth.frames.protocol import NAME_SEPARATOR, RECORDED, MapSource, Source
 from uncertainty_depth.frames.published import published_model
 from uncertainty_depth.stream.held_out import (
-    MEASURED_MARGIN,
-    HeldOutRule,
-    for_model,
     held_out_rule,
+    hold_out_pixels,
     without_given,
 )
 from uncertainty_depth.stream.job import Job
@@ -142,19 +141,18 @@ class _Recorded(Predicting):
         folder = job.sources[0].removeprefix(RECORDED).partition(",per_metre=")[0]
         self._name = " with ".join(topics) or f"{folder}/depth"
         self._familiar: list[float] = []
-        self._rule: HeldOutRule | None = None
+        self._given: HeldOutConfig | None = None
         if self.topics.depth_topic:
             model = published_model(Path(job.sources[0]), self.topics.depth_topic)
             self._familiar = list(strict.limits_of(model.get("familiar_places")) or ())
             try:
-                self._rule = held_out_rule(model)
+                self._given = held_out_rule(model)
             except MessageError as error:
                 raise ConfigError(f"{job.sources[0]}: {error}") from error
 
     def seen_by(self, source: Source) -> Source:
         if self._job.predictor.measurements:
-            sparse = self._job.measuring.sparse
-            source = for_model(source, sparse, self._job.held_out, MEASURED_MARGIN)
+            source = hold_out_pixels(source, self._job.measuring, self._job.held_out)
         return MapSource(source, self._scorable)
 
     def _scorable(self, record: Frame | Skipped) -> Frame | Skipped:
@@ -163,7 +161,7 @@ class _Recorded(Predicting):
             return record
         measured = () if record.recorded is None else record.recorded.measured
         try:
-            return without_given(record, self._rule, measured)
+            return without_given(record, self._given, measured)
         except MessageError as error:
             return Skipped(record.stamp_ns, error.reason, f"{record.name}: {error}")
 

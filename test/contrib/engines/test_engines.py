@@ -29,7 +29,7 @@ VARIANTS = {
     "mc_dropout": {"head": "laplace"},
     "mirrored": {"head": "laplace"},
     "multi_epochs": {"head": "gaussian"},
-    "deterministic": {"head": "laplace", "sparse_input": "lidar"},
+    "deterministic": {"head": "laplace"},
 }
 
 

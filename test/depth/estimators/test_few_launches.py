@@ -146,7 +146,6 @@ ESTIMATORS = {
     "deterministic": lambda: Deterministic(network()),
     "snapshots": lambda: Ensemble(snapshots()),
     "snapshots without a head": lambda: Ensemble(snapshots(head="none")),
-    "snapshots with sparse input": lambda: Ensemble(snapshots(sparse_input="lidar")),
     "members with encoders of their own": lambda: Ensemble([network(n) for n in range(3)]),
 }
 

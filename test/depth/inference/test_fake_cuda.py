@@ -8,7 +8,6 @@ generators, and the step to NumPy.
 
 import contextlib
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,9 +26,8 @@ from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.hourglass import Hourglass
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.predictor_settings import Loaded
-from uncertainty_depth.depth.training.frames import TrainingFrames, augment, with_sparse_input
+from uncertainty_depth.depth.training.frames import TrainingFrames, augment
 from uncertainty_depth.depth.training.objective import Objective, gaussian_nll, laplace_nll, log_l1
-from uncertainty_depth.sigma.sparse_depth import parse
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CUDA = torch.device("cuda", 0)
@@ -196,19 +194,15 @@ def test_a_frame_is_uploaded_with_its_noise_and_downloaded_once(predictor, fake_
 
 
 @pytest.mark.filterwarnings("ignore:CUDA is not available")
-@pytest.mark.parametrize("sparse_input", ["", "random:50", "lidar"])
-def test_a_batch_of_training_is_waited_for_nowhere(sparse_input, fake_cuda):
+def test_a_batch_of_training_is_waited_for_nowhere(fake_cuda):
     # This build has no gradients there, nor the statistics of a batch: the next test has them.
-    network = network_on_cuda(replace(NETWORK, sparse_input=sparse_input))
+    network = network_on_cuda()
     frames = TrainingFrames(
         [np.zeros((64, 64, 3), np.uint8)] * 2, [np.ones((64, 64), np.float16)] * 2
     )
     generator = torch.Generator()
     with fake_cuda() as traffic, torch.no_grad():
         images, depth_m = augment(*frames.batch([0, 1], CUDA), generator)
-        if sparse_input:
-            given = parse(sparse_input)
-            images, depth_m = with_sparse_input(images, depth_m, given, generator)
         value = Objective(laplace_nll)(network, images, depth_m)
     assert value.device == CUDA
     assert set(traffic.counts) == {"upload"}

@@ -211,7 +211,7 @@ FAULTS = [
     (MODEL, json_with(members=["a", "b", "a"]), "names member 'a' twice"),
     (MODEL, json_with(members=["a"] * 100_000), "names 100000 members; expected at most"),
     (MODEL, network_with(colour="red"), "no network: unknown option 'colour'"),
-    (MODEL, network_with(without="sparse_residual"), "no network: it has no sparse_residual"),
+    (MODEL, network_with(without="last_activation"), "no network: it has no last_activation"),
     (MODEL, json_with(network=[]), "has network = []; expected a dict"),
     (MODEL, network_with(dropout="much"), "dropout is 'much'; expected float"),
     (MODEL, network_with(decoder_width=10**9), "decoder_width is 1000000000; expected at"),

@@ -8,11 +8,9 @@ import pytest
 from transformers import CHMv2Config, DPTConfig, DPTImageProcessorPil, GLPNImageProcessorPil
 
 from uncertainty_depth.cli.main import main
-from uncertainty_depth.core.config.training import NetworkConfig
-from uncertainty_depth.core.errors import ConfigError, ModelError
+from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.depth.networks.backbone import make_backbone, own_options
 from uncertainty_depth.depth.networks.families import input_size, normalisation, read_preprocessing
-from uncertainty_depth.depth.networks.hourglass import make_network
 
 
 @pytest.mark.parametrize(
@@ -150,11 +148,3 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(command, tmp_path, monkeyp
         "local cache, and the hub did not give it: OSError, Name or service not known\n"
     )
     assert not (tmp_path / "model").exists()
-
-
-def test_a_depth_model_takes_the_image_alone(saved):
-    config = NetworkConfig(backbone=str(saved("glpn")), sparse_input="lidar")
-    with pytest.raises(
-        ConfigError, match=r"'glpn' depth model takes the image alone.*--measurements"
-    ):
-        make_network(config)

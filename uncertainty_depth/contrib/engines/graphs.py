@@ -36,8 +36,7 @@ class GraphPair(NamedTuple):
     """Trunk and branches of a network.
 
     Attributes:
-        trunk: image, (1, 3, h, w) float32 RGB in [0, 1], to `shared_0` ...; with sparse input a
-            fourth channel holds the depth in metres, 0 for unknown.
+        trunk: image, (1, 3, h, w) float32 RGB in [0, 1], to `shared_0` ...
         branches: `shared_0` ..., and `noise_0` ... if there is dropout, to `depth_m` and, with a
             variance head, `scale_m`, (M, 1, h, w) metres.
         noise_shapes: (C, h, w) of the maps that each dropout acts on; none without dropout.
@@ -51,7 +50,7 @@ class GraphPair(NamedTuple):
 def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
     """Return the graphs for a prepared float32 network on the CPU, by `dropouts` if it has any."""
     width, height = network.config.input_size
-    image = torch.zeros(1, input_channels(network), height, width)
+    image = torch.zeros(1, 3, height, width)
 
     def shared_part(image: Tensor) -> Any:
         return network.trunk(image)[1] if dropouts else network.encode(image)
@@ -71,11 +70,6 @@ def trace(network: DepthNetwork, dropouts: Sequence[Any] = ()) -> GraphPair:
             branches, (*tensors, *noise), (*shared_names, *noise_names), outputs, noise_names
         )
     return GraphPair(trunk, pair, tuple(shapes))
-
-
-def input_channels(network: DepthNetwork) -> int:
-    """Return how many channels a network takes: RGB, and sparse depth if any."""
-    return 4 if network.config.sparse_input else 3
 
 
 class _Trunk(nn.Module):

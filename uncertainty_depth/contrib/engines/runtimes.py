@@ -17,13 +17,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 from tqdm import tqdm
 
 from uncertainty_depth.contrib.engines.graphs import (
     Graph,
     GraphPair,
-    input_channels,
     output_of,
     trace,
 )
@@ -296,7 +294,7 @@ class EngineNetwork:
         key = id(self._network.encoder)
         if key not in self._encoders:
             self._encoders[key] = self._engine.compile(self._plain.trunk, is_shared=True)
-        return self._encoders[key]([self._pixels(image)])
+        return self._encoders[key]([image.numpy()])
 
     def decode(self, features: Any, size: Sequence[int]) -> NetworkOutput:
         """See `DepthNetwork`; at its input's size."""
@@ -304,7 +302,7 @@ class EngineNetwork:
 
     def trunk(self, image: Tensor) -> tuple[None, Any]:
         """See `DepthNetwork`: no features, and arrays for `branches`."""
-        return None, self._trunk([self._pixels(image)])
+        return None, self._trunk([image.numpy()])
 
     def noise_shapes(self, trunk: Any) -> Sequence[tuple[int, ...]]:
         """See `DepthNetwork`."""
@@ -319,13 +317,6 @@ class EngineNetwork:
     ) -> NetworkOutput:
         """See `DepthNetwork`: the engine takes the noise that torch does."""
         return output_of(self._branches([*trunk, *(drawn.numpy() for drawn in noise)]))
-
-    def _pixels(self, image: Tensor) -> NDArray[np.float32]:
-        """Return the image with all channels of the graph: no sparse depth is 0 everywhere."""
-        missing = input_channels(self._network) - image.shape[1]
-        padded = functional.pad(image, (0, 0, 0, 0, 0, missing)) if missing else image
-        pixels: NDArray[np.float32] = padded.numpy()
-        return pixels
 
     @cached_property
     def _plain(self) -> GraphPair:

@@ -160,8 +160,8 @@ class MeasuringNodeConfig(MeasurementConfig, ProjectionConfig, OdometryConfig):
 
     held_out_fraction: float = option(
         0.0,
-        "measurements by lidar, and models with sparse input: fraction of the LiDAR's depth that "
-        "is not used, so that the evaluator node can score on it",
+        "measurements by lidar: fraction of its depth that is not used, so that the evaluator "
+        "node can score on it",
         limits=(0.0, 1.0),
     )
 

@@ -51,11 +51,11 @@ class MaskConfig:
 
 @dataclass(frozen=True)
 class HeldOutConfig:
-    """The known depth that a model with sparse input is scored on instead of given."""
+    """The known depth that is scored on instead of measuring."""
 
     held_out_fraction: float = option(
         0.5,
-        "model with sparse input: fraction of the known depth that it is not given, but scored on",
+        "with measurements by lidar: fraction of its depth that is not used, but scored on",
         limits=(0.0, 1.0),
         expert=True,
     )

@@ -45,17 +45,6 @@ class NetworkConfig:
         "variance head: likelihood whose scale a second output channel predicts",
         choices=HEADS,
     )
-    sparse_input: str = option(
-        "",
-        "known depth that the network takes beside the image: lidar, or random:N for N pixels; "
-        "empty: the image alone",
-    )
-    sparse_residual: bool = option(
-        True,
-        "with sparse input, predict the correction of the depth interpolated between the known "
-        "pixels instead of depth itself",
-        expert=True,
-    )
     input_size: tuple[int, int] = option(
         (160, 128),
         "width and height of the network input, pixels; a depth model brings its own default",

@@ -142,9 +142,6 @@ class ModelFolder:
             "method": self.method,
             "members": ", ".join(self.members),
             "head": self.network.head,
-            "input": f"image and sparse depth ({self.network.sparse_input})"
-            if self.network.sparse_input
-            else "image",
             "dropout": f"{self.network.dropout:g}",
             "input_size": "{} x {}".format(*self.network.input_size),
             "depth_range": "{:g} to {:g} m".format(*self.network.depth_range),

@@ -16,7 +16,6 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import validate
 from uncertainty_depth.depth.networks.decoder import DropoutDecoder, geometric
 from uncertainty_depth.depth.networks.encoder import resize_maps
-from uncertainty_depth.sigma.sparse_depth import parse
 
 RELATIVE_SCALE = (1e-3, 2.0)
 """Min and max predicted scale of the error, as a fraction of the predicted depth."""
@@ -75,6 +74,15 @@ class DepthNetwork(nn.Module, ABC):
         channel is the depth in metres, NaN for unknown.
         """
 
+    def training_input(
+        self, images: Tensor, depth_m: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Return what the network is given of a batch, and the depth that it has to learn.
+
+        A network that takes more than the images overrides this; `generator` draws its choices.
+        """
+        return images, depth_m
+
     def freeze_encoder(self) -> None:
         """Train the decoder alone.
 
@@ -93,11 +101,7 @@ class DepthNetwork(nn.Module, ABC):
         return self
 
     def forward(self, image: Tensor) -> NetworkOutput:
-        """Return the maps for (B, 3, h, w) float32 RGB images in [0, 1], at their size.
-
-        A network with sparse input takes (B, 4, h, w): the fourth channel is depth in metres, 0
-        for unknown.
-        """
+        """Return the maps for (B, 3, h, w) float32 RGB images in [0, 1], at their size."""
         return self.decode(self.encode(image), image.shape[-2:])
 
     def encode(self, image: Tensor) -> Any:
@@ -164,7 +168,6 @@ class DepthNetwork(nn.Module, ABC):
 def check_network(config: NetworkConfig) -> None:
     """Raise `ConfigError` if values are out of range or contradict each other."""
     validate(config)
-    parse(config.sparse_input)
     if not config.depth_range[0] < config.depth_range[1]:
         raise ConfigError(
             f"depth_range is {config.depth_range!r}; expected the min depth before the max depth"

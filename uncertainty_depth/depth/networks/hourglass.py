@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
 from uncertainty_depth.core.config.training import NetworkConfig
-from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.networks.backbone import (
     backbone_from_mapping,
     backbone_mapping,
@@ -24,9 +23,6 @@ from uncertainty_depth.depth.networks.decoder import Decoder, geometric, raw_val
 from uncertainty_depth.depth.networks.depth_network import RELATIVE_SCALE, DepthNetwork
 from uncertainty_depth.depth.networks.encoder import Encoder, TransformersModel
 from uncertainty_depth.depth.networks.families import is_depth_model
-
-if TYPE_CHECKING:
-    from uncertainty_depth.depth.networks.sparse import ResidualDecoder
 
 START_WEIGHT = 0.1
 DROPOUTS = 3
@@ -38,23 +34,19 @@ class Hourglass(DepthNetwork):
 
     architecture = "hourglass"
     encoder: Encoder
-    decoder: Decoder | ResidualDecoder
+    decoder: Decoder
 
     def __init__(self, config: NetworkConfig, backbone: TransformersModel | None = None) -> None:
         super().__init__(config)
         backbone = make_backbone(config.backbone) if backbone is None else backbone
-        self._is_residual = bool(config.sparse_input) and config.sparse_residual
-        if config.sparse_input:
-            from uncertainty_depth.depth.networks.sparse import ResidualDecoder, SparseEncoder
-
-            self.encoder = SparseEncoder(backbone, config.depth_range, config.sparse_residual)
-            decoder = self.make_decoder()
-            self.decoder = ResidualDecoder(decoder) if self._is_residual else decoder
-        else:
-            self.encoder = Encoder(backbone)
-            self.decoder = self.make_decoder()
+        self.encoder = self.make_encoder(backbone)
+        self.decoder = self.make_decoder()
         low, high = config.depth_range
         self.depth_of = partial(geometric, low=low, high=high)
+
+    def make_encoder(self, backbone: TransformersModel) -> Encoder:
+        """Return the encoder of a backbone."""
+        return Encoder(backbone)
 
     def make_decoder(self) -> Decoder:
         """Return the decoder for the encoder, with dropout after three up-projections."""
@@ -83,8 +75,6 @@ class Hourglass(DepthNetwork):
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
         """See `DepthNetwork`: this sets the last layer."""
         raw_depth = raw_value(depth_m, *self.config.depth_range)
-        if self._is_residual:  # it begins with the interpolated depth
-            raw_depth = 0.0
         raw_scale = raw_value(relative_error, *RELATIVE_SCALE)
         weight, bias = self.decoder.final.parameters()
         weight.mul_(START_WEIGHT)
@@ -114,12 +104,6 @@ def make_network(config: NetworkConfig, backbone: TransformersModel | None = Non
         return NETWORKS[config.backbone](config)
     backbone = make_backbone(config.backbone) if backbone is None else backbone
     if is_depth_model(backbone.config):
-        if config.sparse_input:
-            raise ConfigError(
-                f"sparse_input is {config.sparse_input!r}, but a {backbone.config.model_type!r} "
-                "depth model takes the image alone; expected a ResNet as the backbone, or "
-                "--measurements, which serve any model"
-            )
         from uncertainty_depth.depth.networks.pretrained import PretrainedDepth
 
         return PretrainedDepth(config, backbone)

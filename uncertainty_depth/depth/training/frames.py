@@ -25,7 +25,6 @@ from uncertainty_depth.core.geometry.resampling import resample_depth
 from uncertainty_depth.core.records import Frame, Skipped
 from uncertainty_depth.depth.networks.encoder import image_tensor, resize_image, upload
 from uncertainty_depth.frames.protocol import Source, Subsampled
-from uncertainty_depth.sigma.sparse_depth import SparseInput
 
 logger = logging.getLogger(__name__)
 
@@ -257,57 +256,3 @@ def change_light(images: Tensor, generator: torch.Generator) -> Tensor:
 def _factors(shape: tuple[int, ...], spread: float, generator: torch.Generator) -> Tensor:
     """Return factors, uniform in [1 - spread, 1 + spread]."""
     return 1 + spread * (2 * torch.rand(shape, generator=generator) - 1)
-
-
-EMPTY_FRACTION = 0.1
-"""Fraction of the frames without any sparse depth: a robot's LiDAR can fail."""
-INPUT_FRACTIONS = (0.1, 0.9)
-"""Range of the fraction of a LiDAR's points that is given, for each frame another."""
-MAX_FRACTION = 0.5
-"""Largest fraction of known pixels that random:N gives: the loss needs the others."""
-VALIDATION_SEED = 0
-
-
-def with_sparse_input(
-    images: Tensor, depth_m: Tensor, sparse_input: SparseInput, generator: torch.Generator
-) -> tuple[Tensor, Tensor]:
-    """Return images with sparse depth as fourth channel, and the remaining depth.
-
-    The input depth is not a target: the network would learn to repeat it with zero sigma, instead
-    of predicting the pixels between.
-
-    About N pixels are given for random:N, at most half of the known ones; for a LiDAR a random
-    fraction. One frame in ten gets nothing. The result is (B, 4, h, w), 0 in pixels without given
-    depth, and (B, 1, h, w), NaN in pixels with it.
-    """
-    valid = torch.isfinite(depth_m)
-    device = depth_m.device
-    chance = upload(torch.rand(depth_m.shape, generator=generator), device)
-    fraction = torch.empty(len(depth_m)).uniform_(*INPUT_FRACTIONS, generator=generator)
-    fraction = upload(fraction, device)
-    if sparse_input.pixels:
-        count = valid.sum(dim=(1, 2, 3))
-        fraction = (sparse_input.pixels / count.clamp_min(1)).clamp_max(MAX_FRACTION)
-    is_empty = upload(torch.rand(len(depth_m), generator=generator) < EMPTY_FRACTION, device)
-    fraction = torch.where(is_empty, 0.0, fraction)
-    input_mask = valid & (chance < fraction[:, None, None, None])
-    sparse_m = torch.where(input_mask, depth_m, 0.0)
-    return torch.cat([images, sparse_m], dim=1), torch.where(input_mask, torch.nan, depth_m)
-
-
-def warn_of_sparse_ground_truth(
-    depths_m: Sequence[NDArray[np.floating]], sparse_input: SparseInput | None
-) -> None:
-    """Log a warning if random:N asks for more known pixels than most (h, w) depths can spare."""
-    if sparse_input is None or not sparse_input.pixels:
-        return
-    median_pixels = float(np.median([np.isfinite(depth).sum() for depth in depths_m]))
-    if sparse_input.pixels > MAX_FRACTION * median_pixels:
-        logger.warning(
-            "sparse_input is 'random:%d', but half of the frames have %d pixels of known depth or "
-            "fewer at the network's size, of which %d are given: the loss needs the others; "
-            "expected fewer, or denser ground truth",
-            sparse_input.pixels,
-            median_pixels,
-            MAX_FRACTION * median_pixels,
-        )

@@ -24,13 +24,7 @@ from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.depth.model_folder.folder import read_model
 from uncertainty_depth.depth.networks.deployment import has_bfloat16, prepare
 from uncertainty_depth.depth.networks.depth_network import RELATIVE_SCALE, DepthNetwork
-from uncertainty_depth.depth.training.frames import (
-    VALIDATION_SEED,
-    TrainingFrames,
-    augment,
-    with_sparse_input,
-)
-from uncertainty_depth.sigma.sparse_depth import parse
+from uncertainty_depth.depth.training.frames import TrainingFrames, augment
 
 Loss = Callable[[Tensor, Tensor | None, Tensor], Tensor]
 Targets = Callable[[Tensor, Tensor], Tensor]
@@ -177,15 +171,13 @@ def train_epoch(
         for position in torch.randperm(len(indices), generator=generator).tolist()
     ]
     device = _device(network)
-    sparse_input = parse(network.config.sparse_input)
     total = torch.zeros((), device=device)
     for batch in _batches(order, training.batch_size):
         images, depth_m = frames.batch(batch, device)
         if training.augment:
             other_cameras = network.config.canonical_focal_length > 0
             images, depth_m = augment(images, depth_m, generator, other_cameras)
-        if sparse_input is not None:
-            images, depth_m = with_sparse_input(images, depth_m, sparse_input, generator)
+        images, depth_m = network.training_input(images, depth_m, generator)
         loss = objective(network, images, depth_m)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -231,14 +223,11 @@ def validate(
     """Return validation_loss, abs_rel, rmse and rmse_log over pixels with a target, float32."""
     device = _device(network)
     network.eval()
-    sparse_input = parse(network.config.sparse_input)
-    generator = torch.Generator().manual_seed(VALIDATION_SEED)
+    generator = torch.Generator().manual_seed(0)  # the same inputs in every epoch
     sums = torch.zeros(4, dtype=torch.float64)
     count = 0
     for batch in _batches(indices, batch_size):
-        images, truth = frames.batch(batch, device)
-        if sparse_input is not None:  # the same pixels in every epoch
-            images, truth = with_sparse_input(images, truth, sparse_input, generator)
+        images, truth = network.training_input(*frames.batch(batch, device), generator)
         targets = objective.targets(images, truth)
         output = network(images)
         valid = torch.isfinite(targets[:, :1])

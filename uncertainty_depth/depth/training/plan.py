@@ -234,12 +234,6 @@ def make_plan(network: NetworkConfig, training: TrainingConfig) -> list[Member]:
         ConfigError: the options contradict each other.
         ModelError: the model to distill cannot be used.
     """
-    if network.sparse_input and training.freeze_encoder and not training.from_model:
-        raise ConfigError(
-            f"freeze_encoder is True, but with sparse_input {network.sparse_input!r} the encoder "
-            "holds the first convolution of the sparse depth, which would stay random; expected "
-            "False"
-        )
     if training.encoder_weights and training.from_model:
         raise ConfigError(
             f"encoder_weights is {training.encoder_weights!r}, but --from "
@@ -271,11 +265,6 @@ def _distilled(network: NetworkConfig, training: TrainingConfig) -> list[Member]
         raise ConfigError(
             f"input_size is {network.input_size}, but {training.distill} has "
             f"{teacher.network.input_size}; expected the same to distill it"
-        )
-    if network.sparse_input != teacher.network.sparse_input:
-        raise ConfigError(
-            f"sparse_input is {network.sparse_input!r}, but {training.distill} has "
-            f"{teacher.network.sparse_input!r}; expected the same to distill it"
         )
     student = make_member("best", network, training, training.seed)
     return [

@@ -35,12 +35,10 @@ from uncertainty_depth.depth.training.frames import (
     TrainingFrames,
     read_frames,
     split_frames,
-    warn_of_sparse_ground_truth,
 )
 from uncertainty_depth.depth.training.objective import batches_per_epoch, train_epoch, validate
 from uncertainty_depth.depth.training.plan import Member, make_plan, provenance, served, settle
 from uncertainty_depth.frames.protocol import Source
-from uncertainty_depth.sigma.sparse_depth import parse
 
 logger = logging.getLogger(__name__)
 EXAMPLES = 8
@@ -328,7 +326,6 @@ def train(
     frames = read_frames(
         source, network.input_size, training.max_frames, network.canonical_focal_length
     )
-    warn_of_sparse_ground_truth(frames.depths_m, parse(network.sparse_input))
     indices, validation = split_frames(len(frames), training.validation_fraction, training.seed)
     described = record.start(source.name, frames, network, training, indices, validation)
     described |= provenance(plan)
