@@ -42,7 +42,7 @@ def model(bag, tmp_path_factory):
 def report(bag, model, tmp_path_factory, drawing):
     path = tmp_path_factory.mktemp("reports")
     with drawing():
-        output = f"--output {path}/report --write-bag {path}/predictions --example-frames 2"
+        output = f"--output {path}/report --write-bag {path}/predictions"
         assert run(f"evaluate {bag} --model {model} {output}") == 0
     return path
 
@@ -100,13 +100,7 @@ def test_report_says_that_the_model_was_trained_on_the_source(
     other = "synthetic:worlds=1,frames=1,width=80,height=60,rings=16,seed=9"
     for source, said in ((str(bag), True), (other, False)):
         caplog.clear()
-        assert (
-            run(
-                f"evaluate {source} --model {model} --output {tmp_path} --overwrite "
-                "--example-frames 0"
-            )
-            == 0
-        )
+        assert run(f"evaluate {source} --model {model} --output {tmp_path} --overwrite") == 0
         assert (sentence in caplog.messages) == said
 
 
@@ -114,7 +108,7 @@ def test_report_says_that_sigma_was_calibrated_on_the_source(bag, model, tmp_pat
     calibrated = tmp_path / "model"
     shutil.copytree(model, calibrated)
     assert run(f"calibrate {calibrated} {bag} --force") == 0
-    output = f"--output {tmp_path}/report --example-frames 0"
+    output = f"--output {tmp_path}/report"
     assert run(f"evaluate {bag} --model {calibrated} {output}") == 0
     _, context = merge([read_report(tmp_path / "report")])
     (overlap,) = context.calibrated_on

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 from uncertainty_depth.cli.main import main
 
 WORLD = "synthetic:worlds=1,frames=2,seed=7,width=160,height=120"
-EVALUATE = f"evaluate {WORLD} --model demo --samples 1 --example-frames 0".split()
+EVALUATE = f"evaluate {WORLD} --model demo --samples 1".split()
 
 
 def test_a_failed_requirement_exits_with_3_and_page_and_junit_file_hold_the_outcomes(tmp_path):

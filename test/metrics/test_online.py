@@ -5,7 +5,6 @@ The exact functions on all pixels are the reference; what leaves the bins is sai
 """
 
 import copy
-import dataclasses
 import itertools
 import math
 import signal
@@ -124,7 +123,6 @@ def test_states_that_score_something_else_do_not_merge():
     first = OnlineMetrics()
     with pytest.raises(ValueError, match=r"max_depth 10.0; expected 80.0"):
         first.merge(OnlineMetrics(EvaluationConfig(max_depth=10.0)))
-    first.merge(OnlineMetrics(dataclasses.replace(EvaluationConfig(), example_frames=0)))
 
 
 def added(metrics, strike_at):

@@ -93,8 +93,7 @@ def memory_after(frames, at):
     tracemalloc.start()
     evaluate(
         predicted(Streamed([None] * frames), NoisyPredictor()),
-        EvaluationConfig(example_frames=2),
-        [measure],
+        sinks=[measure],
         progress=False,
     )
     tracemalloc.stop()

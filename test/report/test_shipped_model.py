@@ -10,7 +10,6 @@ import pytest
 import uncertainty_depth
 from test.conftest import ListSource
 from uncertainty_depth.core.config.predictor import PredictorConfig
-from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.geometry.camera import Camera
 from uncertainty_depth.core.records import Frame
@@ -56,9 +55,7 @@ def street(index):
 
 
 def verdict_on(source, predictor):
-    evaluation = evaluate(
-        predicted(source, predictor), EvaluationConfig(example_frames=0), progress=False
-    )
+    evaluation = evaluate(predicted(source, predictor), progress=False)
     seen = trained_on(predictor.model.name, predictor.model.training, [source.name])
     return judge(evaluation, predictor.describe(), seen)
 

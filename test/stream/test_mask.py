@@ -168,8 +168,8 @@ def test_the_left_out_part_is_hatched_in_the_example_images(maps, tmp_path, draw
         monkeypatch.setattr(plots, name, lambda *_: Figure((1, 1)))
     mask = painted(tmp_path / "mask.png")
     with drawing():
-        summary_of(maps, tmp_path / "plain", "--example-frames", 1)
-        summary_of(maps, tmp_path / "masked", "--example-frames", 1, "--mask", mask)
+        summary_of(maps, tmp_path / "plain")
+        summary_of(maps, tmp_path / "masked", "--mask", mask)
     plain, masked = (
         cv2.imread(str(tmp_path / name / "typical_0.jpg")) for name in ("plain", "masked")
     )

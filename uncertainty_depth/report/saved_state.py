@@ -158,7 +158,7 @@ def check_same_config(first: SavedReport, report: SavedReport) -> None:
         name = option.name
         first_value = getattr(first.evaluation.config, name)
         value = getattr(report.evaluation.config, name)
-        if first_value != value and name != "example_frames":  # which changes no score
+        if first_value != value:
             raise ConfigError(
                 f"{report.folder} was scored with {name} {value}, {first.folder} with "
                 f"{first_value}; expected the same: evaluate one of them again with "

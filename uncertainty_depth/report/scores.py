@@ -30,6 +30,8 @@ from uncertainty_depth.metrics.state import Block
 from uncertainty_depth.report.frame_table import FrameName, FrameTable
 from uncertainty_depth.report.repeats import RepeatDetector
 
+EXAMPLE_FRAMES = 6
+"""Frames plotted in the report, half of them those with the largest error."""
 MIN_DISTANCE = 1 / 20
 """Fraction of the run that lies between two worst frames, at least."""
 
@@ -160,7 +162,7 @@ class Scores:
         self.views = RepeatDetector()
         self.sample = PixelSample()
         self.table = table or FrameTable()
-        self.examples = Examples(self.config.example_frames)
+        self.examples = Examples(EXAMPLE_FRAMES)
 
     @property
     def sigma_kind(self) -> SigmaKind:

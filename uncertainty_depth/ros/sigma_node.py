@@ -10,7 +10,7 @@ from typing import Any
 from sensor_msgs.msg import CameraInfo, Image
 
 from uncertainty_depth.core.config.nodes import SigmaNodeConfig
-from uncertainty_depth.core.config.scoring import DepthLimitsConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.config.source import PredictionConfig
 from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.records import Frame, SampleRange
@@ -31,7 +31,7 @@ CAMERA_INFO = "depth/camera_info"
 ONE_SAMPLE = SampleRange(0, 1)
 PAIRS_WAITING = 30
 """Images that wait for their other one, whose driver may publish it some frames later."""
-LIMITS = DepthLimitsConfig()
+LIMITS = EvaluationConfig()
 DEPTH_RANGE = (LIMITS.min_depth, LIMITS.max_depth)
 """Assumed of an unknown network, as `evaluate` does: measurements far beyond have another unit."""
 

@@ -93,7 +93,7 @@ def test_a_bag_of_recorded_predictions_holds_them_in_metres(write_camera, tmp_pa
         frames=2,
         image=camera,
     )
-    options = ["--image-topic", camera.topic, "--align", "median", "--example-frames", "0"]
+    options = ["--image-topic", camera.topic, "--align", "median"]
     arguments = ["evaluate", str(bag), *NAMES, *options]
     written = tmp_path / "written"
     report = str(tmp_path / "report")

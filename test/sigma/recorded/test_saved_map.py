@@ -107,8 +107,7 @@ def test_from_a_bag_to_metres_and_back_by_the_command(has_confidence, bags, tmp_
     assert "half_widths" not in content, "7 frames are too few for them too"
 
     def summary_of(source, name):
-        options = ["--sigma-map", path, "--example-frames", 0]
-        return evaluated(tmp_path / name, source, *names, *options)
+        return evaluated(tmp_path / name, source, *names, "--sigma-map", path)
 
     summary = summary_of(other, "report")
     assert summary["sigma_kind"] == "metres"

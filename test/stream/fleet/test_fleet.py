@@ -50,8 +50,7 @@ def sources(tmp_path_factory):
 
 
 def evaluate(sources, output, *options):
-    quick = ["--example-frames", "0"]
-    return main(["evaluate", *sources, "--output", str(output), *quick, *options])
+    return main(["evaluate", *sources, "--output", str(output), *options])
 
 
 @pytest.fixture(scope="module")

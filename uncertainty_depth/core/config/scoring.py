@@ -9,7 +9,7 @@ from uncertainty_depth.core.options import MAX_COUNT, MAX_DEPTH_M, option
 
 
 @dataclass(frozen=True)
-class DepthLimitsConfig:
+class EvaluationConfig:
     """Which ground truth counts."""
 
     min_depth: float = option(
@@ -21,19 +21,6 @@ class DepthLimitsConfig:
         80.0,
         "ignore ground truth farther than this, metres",
         limits=(0.0, MAX_DEPTH_M),
-    )
-
-
-@dataclass(frozen=True)
-class EvaluationConfig(DepthLimitsConfig):
-    """What is scored, and how."""
-
-    example_frames: int = option(
-        6,
-        "number of frames plotted in the report, half of them those with the largest error",
-        limits=(0, 100),
-        expert=True,
-        on_robot=False,
     )
 
 
@@ -72,7 +59,7 @@ class RequirementConfig:
 
 
 @dataclass(frozen=True)
-class CalibrationConfig(DepthLimitsConfig):
+class CalibrationConfig(EvaluationConfig):
     """How the calibration of sigma is fitted."""
 
     distribution: str = option(

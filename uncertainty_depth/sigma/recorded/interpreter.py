@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.array_types import Floats32
-from uncertainty_depth.core.config.scoring import DepthLimitsConfig
+from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.config.source import SOURCE, PredictionConfig, PredictionTopics
 from uncertainty_depth.core.errors import ConfigError, MessageError, ModelError, SourceError
 from uncertainty_depth.core.options import MAX_DEPTH_M
@@ -44,7 +44,7 @@ EXPECTED = (
     "expected the file that `calibrate --depth-topic T --output map.json` writes in this version"
 )
 
-NO_LIMITS = DepthLimitsConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
+NO_LIMITS = EvaluationConfig(min_depth=0.0, max_depth=MAX_DEPTH_M)
 MAX_POINTS_PER_FRAME = 2000
 """Points that a frame gives, evenly spaced, to a whole source's alignment."""
 Points = NDArray[np.float64]
@@ -136,7 +136,7 @@ def recorded_predictions(
     notations: Sequence[str],
     topics: PredictionTopics,
     config: PredictionConfig,
-    limits: DepthLimitsConfig,
+    limits: EvaluationConfig,
 ) -> tuple[Interpreter, PredictionTopics]:
     """Return what interprets the sources' predictions, and the topics that it needs.
 
@@ -164,7 +164,7 @@ class Interpreter:
     source's, None if each frame has its own.
     """
 
-    def __init__(self, config: PredictionConfig, limits: DepthLimitsConfig = NO_LIMITS) -> None:
+    def __init__(self, config: PredictionConfig, limits: EvaluationConfig = NO_LIMITS) -> None:
         """Take the options, and the depth range for alignment.
 
         Raise `ConfigError` for a wrong map.
