@@ -20,7 +20,6 @@ from test.frames.conftest import (
     LIDAR_TO_CAMERA,
     PERIOD_NS,
     START_NS,
-    camera_from_info,
     image_at,
     points_at,
     recording,
@@ -34,6 +33,7 @@ from uncertainty_depth.core.geometry.transforms import parameters_from
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
 from uncertainty_depth.frames.bag import BagSource
 from uncertainty_depth.frames.messages.bag_writer import BagWriter
+from uncertainty_depth.frames.messages.camera_info import camera_from_info
 from uncertainty_depth.frames.messages.clouds import cloud_points
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.predicted import read_ahead
