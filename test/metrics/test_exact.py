@@ -429,6 +429,18 @@ def test_bins_hold_their_values(values, bins):
     assert (np.diff(bins.edges)[inner] <= bins.edges[inner] * 2.0**-bins.bits).all()
 
 
+@pytest.mark.parametrize("octaves", [-3, 2])
+def test_moved_bins_hold_what_they_would_have_counted_and_open_ones_keep_theirs(octaves):
+    """Where pixels lie in an open bin is not known."""
+    bins = Bins(-4, 3, 1)
+    values = np.geomspace(1e-3, 1e3, 500)
+    counts = np.bincount(bins.index(values), minlength=bins.number)
+    inner = values[(values >= 2.0**-4) & (values < 2.0**3)]
+    expected = np.bincount(bins.at(octaves).index(inner), minlength=bins.number)
+    expected[[0, -1]] += counts[[0, -1]]
+    np.testing.assert_array_equal(bins.moved(counts, octaves), expected)
+
+
 def test_quantiles_and_shares_of_a_smooth_density_are_far_closer_than_a_bin():
     """Bins of a quarter octave give both to 2e-3: the density within a bin is taken as a line."""
     values = scipy.stats.expon.ppf((np.arange(200_000) + 0.5) / 200_000)
