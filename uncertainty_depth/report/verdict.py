@@ -16,7 +16,7 @@ Any red line makes the verdict red. A metric counts as better or worse only if i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
@@ -184,19 +184,7 @@ def judge(
         reason = "too few different places" if few_views else "not enough is known"
         headline = f"Undecided: {reason} to judge {_questions(decisive)}"
     steps = _next_steps(
-        colors={line.name: line.color for line in lines},
-        red_checks={check.name for line in lines for check in line.checks if check.color == RED},
-        kind=kind,
-        is_recorded=is_recorded(model),
-        is_calibrated_on=bool(calibrated_on),
-        ranks_as_depth=ranks_as_depth,
-        few_views=few_views,
-        is_unclear=any(
-            check.color == GREY and check.outcome is not Outcome.EQUAL
-            for line in lines
-            for check in line.checks
-            if line.name != "domain" and check.name != SCORED
-        ),
+        lines, kind, is_recorded(model), bool(calibrated_on), ranks_as_depth, few_views
     )
     return Verdict(
         color,
@@ -210,18 +198,23 @@ def judge(
 
 
 def _next_steps(
-    *,
-    colors: Mapping[str, str],
-    red_checks: Set[str],
+    lines: Sequence[Line],
     kind: SigmaKind,
     is_recorded: bool,
     is_calibrated_on: bool,
     ranks_as_depth: bool,
     few_views: bool,
-    is_unclear: bool,
 ) -> Iterator[str]:
     """Yield what to do now as sentences, the most useful first."""
-    red = [name for name, color in colors.items() if color == RED]
+    colors = {line.color for line in lines}
+    red = {line.name for line in lines if line.color == RED}
+    checks = [(line.name, check) for line in lines for check in line.checks]
+    red_checks = {check.name for _, check in checks if check.color == RED}
+    is_unclear = any(
+        check.color == GREY and check.outcome is not Outcome.EQUAL
+        for line, check in checks
+        if line != "domain" and check.name != SCORED
+    )
     if TRAINED_ON in red_checks:
         yield "Score frames that the model was not trained on."
     if SCORED in red_checks:
@@ -260,11 +253,11 @@ def _next_steps(
         yield (
             "Use sigma's size, for bounds and gates: its order tells no more than the depth does."
         )
-    if few_views and GREY in colors.values():
+    if few_views and GREY in colors:
         yield "Record in more places: more frames of the same ones do not help."
     elif is_unclear:
         yield "Record in more places: the intervals are too wide to decide."
-    if set(colors.values()) == {GREEN}:
+    if colors == {GREEN}:
         yield (
             "Act on it in places like these: bounds, trusted pixels and free space follow from "
             "sigma."
