@@ -24,7 +24,7 @@ from uncertainty_depth.metrics.calibration import of_distribution
 from uncertainty_depth.metrics.metric import SigmaKind
 from uncertainty_depth.metrics.registry import BY_NAME, flatten
 from uncertainty_depth.report.model_facts import distribution_of_model
-from uncertainty_depth.report.report import KIND, PAGE, SUMMARY_FILE, check_output
+from uncertainty_depth.report.report import KIND, PAGE, SUMMARY_FILE
 from uncertainty_depth.report.saved_state import read_summary
 
 FLEET_FILE = "fleet.json"
@@ -122,8 +122,10 @@ def open_fleet(
                     f"{folder} was started with {name} {saved.get(name)!r}, now it is "
                     f"{options.get(name)!r}; expected the same value, another folder, or overwrite"
                 )
-    else:
-        check_output(folder, overwrite)
+    elif (folder / SUMMARY_FILE).exists():
+        raise SourceError(
+            f"{folder} holds a report already; expected another folder, or the option overwrite"
+        )
     output.claim(MADE)
     strict.write_json(path, {"format": FORMAT, "options": options})
     reports = OutputFolder(folder / SOURCES, SOURCES)
