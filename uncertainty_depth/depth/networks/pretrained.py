@@ -259,7 +259,7 @@ def _depth_pro_depth(head: PretrainedHead, trunk: Features) -> Tensor:
     return head.head(head.fusion_stage(maps[::-1])[-1]) * factor
 
 
-class Family(NamedTuple):
+class HeadLayout(NamedTuple):
     """What follows the encoder of a depth model, as its class runs it.
 
     Attributes:
@@ -279,27 +279,27 @@ def _neck_stages(head: PretrainedHead) -> list[TransformersModel]:
     return list(head.neck.fusion_stage.layers)
 
 
-FAMILIES = {
+HEADS = {
     # Ranftl et al. 2021, section 3: maps at four scales, fused from coarsest to finest
-    "dpt": Family(
+    "dpt": HeadLayout(
         ("neck", "head"), _neck_stages, lambda head, trunk: head.head(_fused(head, trunk))
     ),
     # Yang et al. 2024: the head takes the patch grid, which gives it the image's size
-    "depth_anything": Family(
+    "depth_anything": HeadLayout(
         ("neck", "head"),
         _neck_stages,
         lambda head, trunk: head.head(_fused(head, trunk), *trunk.grid),
     ),
-    "zoedepth": Family(("neck", "relative_head", "metric_head"), _neck_stages, _zoe_depth),
+    "zoedepth": HeadLayout(("neck", "relative_head", "metric_head"), _neck_stages, _zoe_depth),
     # Kim et al. 2022: maps at four scales, joined by selective feature fusion
-    "glpn": Family(
+    "glpn": HeadLayout(
         ("decoder", "head"),
         lambda head: list(head.decoder.stages),
         lambda head, trunk: head.head(head.decoder(list(trunk.states))),
         "decoder_hidden_size",
     ),
     # Bochkovskii et al. 2024: fusion as in DPT, each stage enlarging its output
-    "depth_pro": Family(
+    "depth_pro": HeadLayout(
         ("fusion_stage", "head"),
         lambda head: [*head.fusion_stage.intermediate, head.fusion_stage.final],
         _depth_pro_depth,
@@ -326,17 +326,17 @@ class PretrainedHead(DropoutDecoder):
     def __init__(self, model: TransformersModel, config: NetworkConfig) -> None:
         super().__init__()
         self.units = units_of(model.config)
-        self._family = family = FAMILIES[model.config.model_type]
-        for name in family.parts:
+        self._layout = layout = HEADS[model.config.model_type]
+        for name in layout.parts:
             setattr(self, name, getattr(model, name))
-        stages = family.stages(self)
+        stages = layout.stages(self)
         for stage in stages:
             stage.register_forward_hook(_after_stage)
         if model.config.model_type == "glpn":
             for stage in stages[1:]:
                 stage.fusion.register_forward_pre_hook(_with_all_samples)
         self.dropouts = nn.ModuleList(nn.Dropout(config.dropout) for _ in stages[1:])
-        channels = getattr(model.config, family.channels)
+        channels = getattr(model.config, layout.channels)
         self.scale: nn.Sequential | None = None
         if config.head != "none":
             self.scale = nn.Sequential(
@@ -350,7 +350,7 @@ class PretrainedHead(DropoutDecoder):
 
         The neck is taken apart, as its class runs it, so that samples share its maps.
         """
-        if "neck" not in self._family.parts:
+        if "neck" not in self._layout.parts:
             return features
         states: Sequence[Tensor] = features.states
         if self.neck.reassemble_stage is not None:
@@ -363,7 +363,7 @@ class PretrainedHead(DropoutDecoder):
         this = _Pass(dropouts, [])
         token = _PASS.set(this)
         try:
-            depth = self._family.depth(self, trunk)[:, None]
+            depth = self._layout.depth(self, trunk)[:, None]
         finally:
             _PASS.reset(token)
         if self.scale is None:
