@@ -8,6 +8,7 @@ are implemented here. All others are transformers classes; transformers is impor
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from uncertainty_depth.core.errors import ModelError
@@ -65,10 +66,7 @@ def make_backbone(name: str) -> TransformersModel:
     """
     if name in PRESETS:
         return backbone_from_mapping(PRESETS[name].to_dict())
-    _check_name(name)
-    from uncertainty_depth.depth.networks import transformers_backbone
-
-    return transformers_backbone.pretrained_backbone(name)
+    return _of_transformers(name).pretrained_backbone(name)
 
 
 def config_of(name: str) -> Any:
@@ -76,12 +74,7 @@ def config_of(name: str) -> Any:
 
     Raises `ModelError` as `make_backbone`.
     """
-    if name in PRESETS:
-        return PRESETS[name]
-    _check_name(name)
-    from uncertainty_depth.depth.networks import transformers_backbone
-
-    return transformers_backbone.pretrained_config(name)
+    return PRESETS[name] if name in PRESETS else _of_transformers(name).pretrained_config(name)
 
 
 def own_options(backbone: str) -> dict[str, Any]:
@@ -136,10 +129,14 @@ def _architecture_in(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_name(name: str) -> None:
+def _of_transformers(name: str) -> ModuleType:
+    """Return what reads a folder or a hub id; raise `ModelError` if the name can be neither."""
     is_hub_id = name.count("/") == 1 and not name.startswith((".", "/", "~"))
     if not Path(name).is_dir() and not is_hub_id:
         raise ModelError(
             f"no backbone {name!r}; expected one of {', '.join(PRESETS)}, a folder with a saved "
             "backbone, or a hub id like owner/name"
         )
+    from uncertainty_depth.depth.networks import transformers_backbone
+
+    return transformers_backbone
