@@ -15,8 +15,7 @@ from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.depth.estimators.estimator import Estimate, Estimator, Place
-from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.model_folder.model import ModelFolder
+from uncertainty_depth.depth.model_folder.folder import ModelFolder, read_model
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
 from uncertainty_depth.depth.training.frames import TrainingFrames
 from uncertainty_depth.depth.training.objective import Objective

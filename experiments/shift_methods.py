@@ -12,8 +12,7 @@ from experiments import data_folders
 from experiments.nyu_methods import PRETRAINED
 from uncertainty_depth.core.model_location import SHIPPED_MODEL
 from uncertainty_depth.depth.model_folder import writing
-from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.model_folder.model import FAMILIARITY
+from uncertainty_depth.depth.model_folder.folder import FAMILIARITY, read_model
 
 ROOMS = "rooms"
 NYU = "NYU"

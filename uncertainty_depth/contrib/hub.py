@@ -14,8 +14,7 @@ from typing import Any
 from uncertainty_depth.core.errors import ModelError, first_line
 from uncertainty_depth.core.model_location import HUB_FILES
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.model_folder.model import ModelFolder
+from uncertainty_depth.depth.model_folder.folder import ModelFolder, read_model
 from uncertainty_depth.report.saved_state import read_summary
 
 METRICS = ("mae", "abs_rel", "rmse", "a1")

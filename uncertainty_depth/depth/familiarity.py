@@ -22,7 +22,7 @@ from torch import Tensor
 from uncertainty_depth.core.errors import ModelError
 from uncertainty_depth.core.strict import limits_of
 from uncertainty_depth.depth.model_folder.files import read_tensors, write_tensors
-from uncertainty_depth.depth.model_folder.model import FAMILIARITY
+from uncertainty_depth.depth.model_folder.folder import FAMILIARITY
 
 logger = logging.getLogger(__name__)
 

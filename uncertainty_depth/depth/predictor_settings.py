@@ -17,7 +17,7 @@ from uncertainty_depth.core.config.predictor import UNTRAINED_METHODS, Predictor
 from uncertainty_depth.core.device_errors import at_load, explained
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator
-from uncertainty_depth.depth.model_folder.model import ModelFolder
+from uncertainty_depth.depth.model_folder.folder import ModelFolder
 from uncertainty_depth.depth.networks.deployment import (
     check_precision,
     choose_device,

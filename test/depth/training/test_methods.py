@@ -14,8 +14,7 @@ from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.predictor import TRAINED_METHODS, PredictorConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.depth.model_folder import folder as model_folder
-from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.model_folder.model import ModelFolder
+from uncertainty_depth.depth.model_folder.folder import ModelFolder, read_model
 from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.objective import prediction_of
 from uncertainty_depth.depth.training.plan import ENSEMBLES, defaults_of

@@ -28,7 +28,7 @@ from uncertainty_depth.contrib.engines.graphs import (
 from uncertainty_depth.core.errors import ConfigError, missing
 from uncertainty_depth.depth.estimators import ESTIMATORS, Estimator
 from uncertainty_depth.depth.estimators.mc_dropout import seeded
-from uncertainty_depth.depth.model_folder.model import ModelFolder
+from uncertainty_depth.depth.model_folder.folder import ModelFolder
 from uncertainty_depth.depth.networks.deployment import prepare
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
 

@@ -18,7 +18,7 @@ from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.device_errors import free_memory, is_out_of_memory
 from uncertainty_depth.core.records import SampleRange
 from uncertainty_depth.depth.estimators.cuda_graphs import CudaGraphs
-from uncertainty_depth.depth.model_folder.model import ModelFolder
+from uncertainty_depth.depth.model_folder.folder import ModelFolder
 from uncertainty_depth.depth.networks.deployment import cuda_arithmetic
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
 from uncertainty_depth.depth.networks.encoder import download

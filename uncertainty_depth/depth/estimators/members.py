@@ -39,7 +39,7 @@ from uncertainty_depth.depth.estimators.estimator import (
     Place,
     Samples,
 )
-from uncertainty_depth.depth.model_folder.model import ModelFolder
+from uncertainty_depth.depth.model_folder.folder import ModelFolder
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork, NetworkOutput
 
 

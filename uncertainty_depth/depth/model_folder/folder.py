@@ -14,25 +14,31 @@ A depth model of Hugging Face can stand in a folder's place, without writing one
 
 from __future__ import annotations
 
+import copy
 import logging
+import re
 import reprlib
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
 
 from uncertainty_depth.core.config.predictor import METHODS
 from uncertainty_depth.core.config.training import NetworkConfig
 from uncertainty_depth.core.errors import ConfigError, ModelError
 from uncertainty_depth.core.model_location import from_hub, is_hugging_face, model_path
 from uncertainty_depth.core.options import MAX_DEPTH_M, from_mapping
-from uncertainty_depth.depth.model_folder.files import MAX_MEMBERS, read_json
-from uncertainty_depth.depth.model_folder.model import (
-    ENCODER,
-    ERROR_PRIOR,
-    Architecture,
-    ModelFolder,
-    is_member_name,
+from uncertainty_depth.depth.model_folder.files import (
+    MAX_MEMBERS,
+    check_backbone,
+    check_tensors,
+    not_larger_than,
+    read_json,
+    read_tensors,
 )
 from uncertainty_depth.depth.networks.backbone import config_of, make_backbone, own_options
 from uncertainty_depth.depth.networks.depth_network import DepthNetwork
@@ -42,17 +48,152 @@ from uncertainty_depth.depth.networks.families import (
     is_depth_model,
     metric_range,
 )
-from uncertainty_depth.depth.networks.hourglass import make_network
+from uncertainty_depth.depth.networks.hourglass import (
+    ARCHITECTURES,
+    make_network,
+    network_from_mapping,
+)
 from uncertainty_depth.depth.networks.pretrained import PretrainedDepth, Unaligned
-from uncertainty_depth.sigma.error_prior import FOREIGN, error_prior
+from uncertainty_depth.sigma.error_prior import FOREIGN, ErrorPrior, error_prior
 
 logger = logging.getLogger(__name__)
+ENCODER = "encoder"
+ERROR_PRIOR = "error_prior"
+FAMILIARITY = "familiarity.safetensors"
+RESERVED = (ENCODER, "familiarity")
 MEMBER = "pretrained"
 """The one member of a depth model that was wrapped."""
 UNTRAINED = {"source": "none: wrapped as it is"}
 """Its record of a training."""
 RELATIVE_RANGE = (MIN_DEPTH_M, MAX_DEPTH_M)
 """Range for inverse depth without a unit: only 0 is cut off."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """All that makes a network except its weights: its own config and its backbone's."""
+
+    network: NetworkConfig
+    backbone: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """The checked content of `model.json`; `load` and `load_all` read the weights.
+
+    Depth `is_relative` if it is inverse depth up to scale and shift: no folder is written of such.
+    `calibration` holds each calibrated sigma's record, see `predictor_settings`, and
+    `error_prior` what `posterior` has to know of its errors.
+    """
+
+    path: Path
+    network: NetworkConfig
+    backbone: dict[str, Any]
+    method: str
+    members: tuple[str, ...]
+    shared_encoder: bool
+    training: dict[str, Any]
+    calibration: dict[str, Any] = field(default_factory=dict)
+    architectures: dict[str, Architecture] = field(default_factory=dict)
+    architecture: str = ARCHITECTURES[0]
+    is_relative: bool = False
+    error_prior: ErrorPrior = FOREIGN
+
+    @property
+    def name(self) -> str:
+        """The model's name in reports: its folder's name, or ORG/NAME if it is from the Hub."""
+        path = self.path.resolve()
+        repository = path.parents[1].name if len(path.parents) > 1 else ""
+        if path.parent.name == "snapshots" and repository.startswith("models--"):
+            return repository.removeprefix("models--").replace("--", "/")
+        return path.name
+
+    def build(self, member: str) -> DepthNetwork:
+        """Return a member's network with random weights, from the folder alone.
+
+        Raises `ModelError`: transformers cannot use the backbone's config, or the network would be
+        much larger than the member's weights.
+        """
+        own = Architecture(self.network, self.backbone)
+        made_of = self.architectures.get(member, own)
+        names = (member, ENCODER) if self.shared_encoder else (member,)
+        files = [self.path / f"{name}.safetensors" for name in names]
+        try:
+            check_backbone(made_of.backbone)
+            if made_of.backbone.get("model_type") != "resnet":
+                # Some draw random positions before they register them: first without memory.
+                with not_larger_than(*files), torch.device("meta"):
+                    network_from_mapping(made_of.network, made_of.backbone)
+            with not_larger_than(*files):
+                return network_from_mapping(made_of.network, made_of.backbone)
+        except ConfigError as error:
+            raise ModelError(
+                f"{self.path / 'model.json'} describes no network: {error}"
+            ) from error
+
+    def load(self, member: str) -> DepthNetwork:
+        """Return the network with one member's weights, float32, in evaluation mode.
+
+        Raises `ModelError`: the member is missing, damaged or of another architecture.
+        """
+        network = self.build(member)
+        if self.shared_encoder:
+            self._load_part(network, member, "decoder.")
+            self._load_part(network, ENCODER, "encoder.")
+            network.freeze_encoder()
+        else:
+            self._load_part(network, member, "")
+        return network.eval()
+
+    def load_all(self, members: Sequence[str]) -> list[DepthNetwork]:
+        """Return one network per member; a shared encoder is read once and is one object."""
+        networks: list[DepthNetwork] = []
+        for member in tqdm(members, "loading", unit="network", leave=False, disable=None):
+            first = networks[0] if networks and self.shared_encoder else None
+            if first is None:
+                network = self.load(member)
+            elif self.architectures.get(member) != self.architectures.get(members[0]):
+                network = self.load(member)
+                network.encoder = first.encoder
+            else:
+                network = copy.deepcopy(first, {id(first.encoder): first.encoder})
+                self._load_part(network, member, "decoder.")
+            networks.append(network)
+        return networks
+
+    def _load_part(self, network: DepthNetwork, file_name: str, prefix: str) -> None:
+        path = self.path / f"{file_name}.safetensors"
+        tensors = read_tensors(path)
+        check_tensors(path, tensors, expected=with_prefix(network.state_dict(), prefix))
+        network.load_state_dict(tensors, strict=False)
+
+    def describe(self) -> dict[str, Any]:
+        """Return a summary of the folder as plain values."""
+        return {
+            "architecture": self.architecture,
+            "backbone": self.network.backbone,
+            "encoder": "frozen, shared by all members"
+            if self.shared_encoder
+            else "one per member",
+            "method": self.method,
+            "members": ", ".join(self.members),
+            "head": self.network.head,
+            "dropout": f"{self.network.dropout:g}",
+            "input_size": "{} x {}".format(*self.network.input_size),
+            "depth_range": "{:g} to {:g} m".format(*self.network.depth_range),
+            "calibrated": ", ".join(self.calibration) or "no",
+            "trained on": self.training.get("source", "unknown"),
+        }
+
+
+def is_member_name(name: str) -> bool:
+    """Return whether this is a file name in the model folder, not a path out of it."""
+    return re.fullmatch(r"[\w-][\w.-]*", name) is not None and name not in RESERVED
+
+
+def with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the entries whose names begin with `prefix`."""
+    return {key: value for key, value in state.items() if key.startswith(prefix)}
 
 
 def read_model(folder: Path | str, relative: bool = False) -> ModelFolder:
@@ -127,7 +268,7 @@ def _read_network(folder: Path, values: Any) -> NetworkConfig:
         network = from_mapping(NetworkConfig, values)
     except ConfigError as error:
         raise ModelError(f"{folder / 'model.json'} describes no network: {error}") from error
-    missing = [field.name for field in fields(NetworkConfig) if field.name not in values]
+    missing = [each.name for each in fields(NetworkConfig) if each.name not in values]
     if missing:  # a default might be another network than the one that was trained
         raise ModelError(
             f"{folder / 'model.json'} describes no network: it has no {', '.join(missing)}; "
@@ -204,7 +345,7 @@ def pretrained_model(path: Path, relative: bool) -> PretrainedModel:
             "--measurements, which give it metres, evaluate, which aligns it to the ground truth, "
             f"or train --backbone {name}"
         )
-    names = {field.name for field in fields(NetworkConfig)}
+    names = {each.name for each in fields(NetworkConfig)}
     own = {option: value for option, value in own_options(name).items() if option in names}
     if is_relative:
         own["depth_range"] = RELATIVE_RANGE

@@ -23,16 +23,14 @@ from uncertainty_depth.depth.model_folder.files import (
     write_tensors,
 )
 from uncertainty_depth.depth.model_folder.folder import (
-    MEMBER,
-    UNTRAINED,
-    default_method,
-    read_model,
-)
-from uncertainty_depth.depth.model_folder.model import (
     ENCODER,
     ERROR_PRIOR,
     FAMILIARITY,
+    MEMBER,
+    UNTRAINED,
+    default_method,
     is_member_name,
+    read_model,
     with_prefix,
 )
 from uncertainty_depth.depth.networks.backbone import make_backbone

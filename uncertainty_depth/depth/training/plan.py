@@ -17,8 +17,7 @@ import torch
 from uncertainty_depth.core.config.training import NetworkConfig, TrainingConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.options import to_mapping
-from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.depth.model_folder.model import ModelFolder
+from uncertainty_depth.depth.model_folder.folder import ModelFolder, read_model
 from uncertainty_depth.depth.networks.families import options_of_architecture
 from uncertainty_depth.depth.networks.hourglass import PRETRAINED
 from uncertainty_depth.depth.training import schedule
