@@ -7,7 +7,7 @@ Every loss takes (B, 1, h, w) tensors in metres, with NaN for unknown ground tru
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -113,14 +113,11 @@ class Objective:
     def __call__(self, network: nn.Module, images: Tensor, depth_m: Tensor) -> Tensor:
         """Return the loss, a scalar, for images (B, 3, h, w) in [0, 1] and depth in metres."""
         targets = self.targets(images, depth_m)
-        with autocast(images.device):
+        device = images.device
+        # bfloat16 is taken if it is faster; it needs no loss scaling.
+        with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device)):
             output = network(images)
         return self.loss(output.depth_m, output.scale_m, targets)
-
-
-def autocast(device: torch.device) -> torch.autocast:
-    """Return a context that computes in bfloat16 if that is faster; it needs no loss scaling."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
 
 
 def prediction_of(teacher: Path | str, folder: Path, device: torch.device) -> Targets:
@@ -170,9 +167,9 @@ def train_epoch(
         indices[position]
         for position in torch.randperm(len(indices), generator=generator).tolist()
     ]
-    device = _device(network)
+    device = next(network.parameters()).device
     total = torch.zeros((), device=device)
-    for batch in _batches(order, training.batch_size):
+    for batch in batches(order, training.batch_size):
         images, depth_m = frames.batch(batch, device)
         if training.augment:
             other_cameras = network.config.canonical_focal_length > 0
@@ -195,21 +192,10 @@ def train_epoch(
     return mean_loss
 
 
-def batches_per_epoch(count: int, batch_size: int) -> int:
-    """Return the number of batches per epoch for `count` frames."""
-    return math.ceil(count / batch_size)
-
-
-def _batches(order: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Yield batches of nearly equal size: one frame alone would break batch normalisation."""
-    yield from (
-        part.tolist()
-        for part in np.array_split(np.asarray(order), batches_per_epoch(len(order), batch_size))
-    )
-
-
-def _device(network: nn.Module) -> torch.device:
-    return next(network.parameters()).device
+def batches(order: Sequence[int], batch_size: int) -> list[list[int]]:
+    """Return batches of nearly equal size: one frame alone would break batch normalisation."""
+    count = math.ceil(len(order) / batch_size)
+    return [part.tolist() for part in np.array_split(np.asarray(order), count)]
 
 
 @torch.inference_mode()
@@ -221,12 +207,12 @@ def validate(
     batch_size: int,
 ) -> dict[str, float]:
     """Return validation_loss, abs_rel, rmse and rmse_log over pixels with a target, float32."""
-    device = _device(network)
+    device = next(network.parameters()).device
     network.eval()
     generator = torch.Generator().manual_seed(0)  # the same inputs in every epoch
     sums = torch.zeros(4, dtype=torch.float64)
     count = 0
-    for batch in _batches(indices, batch_size):
+    for batch in batches(indices, batch_size):
         images, truth = network.training_input(*frames.batch(batch, device), generator)
         targets = objective.targets(images, truth)
         output = network(images)

@@ -36,7 +36,7 @@ from uncertainty_depth.depth.training.frames import (
     read_frames,
     split_frames,
 )
-from uncertainty_depth.depth.training.objective import batches_per_epoch, train_epoch, validate
+from uncertainty_depth.depth.training.objective import batches, train_epoch, validate
 from uncertainty_depth.depth.training.plan import Member, make_plan, provenance, served, settle
 from uncertainty_depth.frames.protocol import Source
 
@@ -190,7 +190,7 @@ class MemberRun:
 
     def run(self) -> None:
         """Train until the schedule ends it."""
-        steps = batches_per_epoch(len(self.indices), self.training.batch_size)
+        steps = len(batches(self.indices, self.training.batch_size))
         with tqdm(
             total=self.training.epochs * steps, initial=len(self.errors) * steps, unit="batch"
         ) as bar:
