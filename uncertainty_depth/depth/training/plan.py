@@ -128,7 +128,15 @@ def with_starting_weights(plan: Sequence[Member], from_model: str) -> list[Membe
     model = read_model(from_model)
     starts = _starting_members(plan, model)
     for member in plan:
-        _refuse_other_network(member.network, model, starts[member.name])
+        architecture = model.architectures.get(starts[member.name])
+        own = architecture.network if architecture else model.network
+        for field in fields(NetworkConfig):
+            value, expected = (getattr(each, field.name) for each in (member.network, own))
+            if value != expected:
+                raise ConfigError(
+                    f"{field.name} is {value!r}, but the model in {model.path} has {expected!r}; "
+                    "expected the same to fine-tune it"
+                )
     if plan[0].training.freeze_encoder and len(plan) > 1 and not model.shared_encoder:
         raise ConfigError(
             f"freeze_encoder is True, but each member of {model.path} has an encoder of its own; "
@@ -170,19 +178,6 @@ def _starting_members(plan: Sequence[Member], model: ModelFolder) -> dict[str, s
         f"{count} {'member' if count == 1 else 'members'} ({', '.join(model.members)}); "
         "expected one to start each network from"
     )
-
-
-def _refuse_other_network(network: NetworkConfig, model: ModelFolder, member: str) -> None:
-    architecture = model.architectures.get(member)
-    own = architecture.network if architecture else model.network
-    for field in fields(NetworkConfig):
-        value = getattr(network, field.name)
-        expected = getattr(own, field.name)
-        if value != expected:
-            raise ConfigError(
-                f"{field.name} is {value!r}, but the model in {model.path} has {expected!r}; "
-                "expected the same to fine-tune it"
-            )
 
 
 HEADS_NEEDED = {
