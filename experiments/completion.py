@@ -39,8 +39,8 @@ from experiments.runner import resume
 from uncertainty_depth.core import strict
 from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.depth.model_folder.folder import read_model
-from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.protocol import Source
+from uncertainty_depth.stream.predicting import predict_frame
 
 FORMAT = 1
 """Version of the stored scores."""

@@ -19,11 +19,11 @@ from tqdm import tqdm
 from experiments.pooled_sparsification import pooled_sparsification
 from uncertainty_depth.core.records import Frame, SampleRange
 from uncertainty_depth.depth.predictor import Predictor
-from uncertainty_depth.frames.predicted import predict_frame
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.metrics import coverage
 from uncertainty_depth.metrics.calibration import CONFIDENCE_LEVELS, area_of_miscoverage
 from uncertainty_depth.metrics.depth import scorable
+from uncertainty_depth.stream.predicting import predict_frame
 
 MIN_DEPTH_M = 0.1
 MAX_DEPTH_M = 80.0

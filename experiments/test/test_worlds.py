@@ -17,8 +17,7 @@ from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.geometry.focal_length import relative_focal_length
 from uncertainty_depth.core.records import Frame
-from uncertainty_depth.stream.opening import open_source
-from uncertainty_depth.stream.predicting import trained_on
+from uncertainty_depth.stream.opening import open_source, trained_on
 
 WORLDS = 14
 CONFIG = SynthesisConfig(

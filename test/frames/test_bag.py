@@ -36,10 +36,10 @@ from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.frames.messages.camera_info import camera_from_info
 from uncertainty_depth.frames.messages.clouds import cloud_points
 from uncertainty_depth.frames.messages.images import decode_image
-from uncertainty_depth.frames.predicted import read_ahead
 from uncertainty_depth.frames.recording import Topic
 from uncertainty_depth.frames.topics import TopicChooser, driver_predictions
 from uncertainty_depth.stream.prediction_bag import prediction_sink
+from uncertainty_depth.stream.stream import read_ahead
 
 CONFIG = SourceConfig()
 

@@ -11,8 +11,7 @@ from test.conftest import evaluated, save_maps
 from test.frames.conftest import ENORMOUS
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
-from uncertainty_depth.stream.opening import open_source
-from uncertainty_depth.stream.predicting import calibrated_on, trained_on
+from uncertainty_depth.stream.opening import calibrated_on, open_source, trained_on
 
 CONFIG = SourceConfig()
 

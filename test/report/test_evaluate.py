@@ -23,13 +23,13 @@ from uncertainty_depth import OnlineMetrics
 from uncertainty_depth.core.config.scoring import EvaluationConfig
 from uncertainty_depth.core.errors import ConfigError
 from uncertainty_depth.core.records import Frame, Skipped
-from uncertainty_depth.frames.predicted import PREFETCH, predict_frame, read_ahead
 from uncertainty_depth.metrics.state import MAX_BLOCKS
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation, evaluate
 from uncertainty_depth.report.scores import Examples
 from uncertainty_depth.report.verdict import judge
-from uncertainty_depth.stream.stream import predicted
+from uncertainty_depth.stream.predicting import predict_frame
+from uncertainty_depth.stream.stream import PREFETCH, predicted, read_ahead
 
 
 def frame(index, shape=(24, 32), known=True):

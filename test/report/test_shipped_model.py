@@ -17,8 +17,7 @@ from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.frames.protocol import Subsampled
 from uncertainty_depth.report.evaluation import evaluate
 from uncertainty_depth.report.verdict import judge
-from uncertainty_depth.stream.opening import open_source
-from uncertainty_depth.stream.predicting import trained_on
+from uncertainty_depth.stream.opening import open_source, trained_on
 from uncertainty_depth.stream.stream import predicted
 
 MODEL = Path(uncertainty_depth.__file__).parent / "models" / "demo"

@@ -1,21 +1,29 @@
 # Copyright 2026 The uncertainty_depth developers. Licensed under the Apache License, Version 2.0.
-"""Open a job: the one way to frames, for whatever is done with them."""
+"""Open a job: the one way to frames, for whatever is done with them.
+
+Reading, predicting and scoring overlap: NumPy, OpenCV and torch let other threads run while they
+compute, so a loop over frames takes as long as its slowest part. A few frames at most are in
+flight: memory stays bounded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from uncertainty_depth.core.config.predictor import PredictorConfig
 from uncertainty_depth.core.config.source import ODOMETRY_FRAME, SourceConfig
-from uncertainty_depth.core.errors import ConfigError
+from uncertainty_depth.core.errors import ConfigError, MessageError
 from uncertainty_depth.core.model_location import is_own_class
-from uncertainty_depth.core.records import Overlap
+from uncertainty_depth.core.process import single_threaded_blas
+from uncertainty_depth.core.records import DepthMap, Frame, Overlap, Skipped
 from uncertainty_depth.frames.mask import Mask
-from uncertainty_depth.frames.predicted import DepthPredictor, PredictedSource, predict_frame
 from uncertainty_depth.frames.protocol import (
     JoinedSource,
     MapSource,
@@ -23,12 +31,19 @@ from uncertainty_depth.frames.protocol import (
     SourceWrapper,
     Subsampled,
 )
-from uncertainty_depth.stream.by_model import Network, open_own
 from uncertainty_depth.stream.geometry_check import GeometryCheck
 from uncertainty_depth.stream.held_out import without_measured
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.opening import open_source, prefix_of
-from uncertainty_depth.stream.predicting import Predicting, open_recorded
+from uncertainty_depth.stream.predicting import (
+    DepthPredictor,
+    Network,
+    Predicting,
+    open_model,
+    open_own,
+    open_recorded,
+    predict_frame,
+)
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.predictor import Predictor
@@ -80,8 +95,6 @@ class Stream(SourceWrapper):
         if is_own_class(job.model):
             predicting = open_own(job)
         elif job.model:
-            from uncertainty_depth.stream.by_model import open_model
-
             predicting = open_model(job, checks, cast("Predictor | None", predictor))
         elif predictor is not None:
             predicting = Network(predictor)
@@ -159,3 +172,55 @@ def _measured(job: Job, sources: list[Source]) -> list[Source]:
 
 def _joined(sources: Sequence[Source]) -> Source:
     return sources[0] if len(sources) == 1 else JoinedSource(sources)
+
+
+class PredictedSource(SourceWrapper):
+    """The frames of a source with their predictions; a thread reads the next ones meanwhile.
+
+    A `MessageError` of what predicts skips a frame.
+    """
+
+    def __init__(self, source: Source, predict: Callable[[Frame], DepthMap]) -> None:
+        super().__init__(source)
+        self._predict = predict
+
+    def __iter__(self) -> Iterator[Frame | Skipped]:
+        records = read_ahead(self._source)
+        with single_threaded_blas(), closing(records):
+            for record in records:
+                if isinstance(record, Skipped):
+                    yield record
+                    continue
+                try:
+                    predicted = replace(record, prediction=self._predict(record))
+                except MessageError as error:
+                    yield Skipped(record.stamp_ns, error.reason, f"{record.name}: {error}")
+                else:
+                    yield predicted
+
+
+Item = TypeVar("Item")
+PREFETCH = 2
+"""Items that are read before they are asked for."""
+_END: Any = object()
+
+
+def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
+    """Yield the items, which another thread reads, from the first to the last.
+
+    An exception of the reading is raised in place of its item. Leaving the loop waits for the
+    item that is being read, and ends the iteration on the thread that began it.
+    """
+    iterator = iter(items)
+    with ThreadPoolExecutor(1, "reading") as thread:
+        waiting = deque(thread.submit(next, iterator, _END) for _ in range(PREFETCH))
+        try:
+            while (item := waiting.popleft().result()) is not _END:
+                waiting.append(thread.submit(next, iterator, _END))
+                yield item
+        finally:
+            for future in waiting:
+                future.cancel()
+            close = getattr(iterator, "close", None)
+            if close is not None:
+                thread.submit(close).result()

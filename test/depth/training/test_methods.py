@@ -19,7 +19,7 @@ from uncertainty_depth.depth.predictor import Predictor
 from uncertainty_depth.depth.training.objective import prediction_of
 from uncertainty_depth.depth.training.plan import ENSEMBLES, defaults_of
 from uncertainty_depth.depth.training.run import train
-from uncertainty_depth.stream.predicting import trained_on
+from uncertainty_depth.stream.opening import trained_on
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 

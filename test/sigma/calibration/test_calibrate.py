@@ -8,7 +8,6 @@ from test.conftest import ListSource
 from uncertainty_depth.core.config.scoring import CalibrationConfig
 from uncertainty_depth.core.errors import CalibrationError, MessageError, SourceError
 from uncertainty_depth.core.records import DepthPrediction, Frame, Skipped
-from uncertainty_depth.frames.predicted import PredictedSource
 from uncertainty_depth.sigma.calibration import IDENTITY, report
 from uncertainty_depth.sigma.calibration.fit import (
     DEPTH_HEAD,
@@ -18,6 +17,7 @@ from uncertainty_depth.sigma.calibration.fit import (
 )
 from uncertainty_depth.sigma.calibration.run import calibrate, calibrate_samples, reject_if_worse
 from uncertainty_depth.sigma.calibration.sample import Sample, collect
+from uncertainty_depth.stream.stream import PredictedSource
 
 GAUSSIAN = CalibrationConfig(distribution="gaussian")
 SHAPE = (24, 32)
