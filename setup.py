@@ -40,6 +40,9 @@ TEST = [
     "pytest-xdist>=3.5",
     "hypothesis>=6.90",
     "mcap>=1.1",
+    "uncertainty-toolbox>=0.1.1",
+    "torch-uncertainty>=0.13",
+    "torchmetrics>=1.0",
     *OPENVINO,
     *ONNXRUNTIME,
 ]
