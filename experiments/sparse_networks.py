@@ -209,7 +209,8 @@ class SparseHourglass(AroundBackbone):
     def start_from_constant(self, depth_m: float, relative_error: float) -> None:
         """See `DepthNetwork`: it begins with the interpolated depth instead."""
         super().start_from_constant(depth_m, relative_error)
-        self.decoder.final.bias[0] = 0.0
+        _, bias = self.decoder.final.parameters()
+        bias[0] = 0.0
 
     def training_input(
         self, images: Tensor, depth_m: Tensor, generator: torch.Generator
