@@ -197,7 +197,7 @@ Predictor("demo").predict(np.zeros((128, 160, 3), np.uint8))
     ("code", "unused"),
     [
         (METRICS_AND_REPORT, {"torch", "transformers", "matplotlib.pyplot", "rclpy"}),
-        (HELP, {"rclpy", "torch", "matplotlib", "transformers", "scipy"}),
+        (HELP, {"rclpy", "torch", "matplotlib", "transformers", "scipy", "cv2", "rosbags"}),
         (ARRAYS, {"torch", "cv2", "rosbags", "rclpy"}),
         (GATES, {"torch", "matplotlib", "rclpy"}),
         (

@@ -9,7 +9,7 @@ import shlex
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uncertainty_depth.cli.arguments import SOURCE, Command, positional, written
 from uncertainty_depth.core.config.source import PredictionTopics, SourceConfig
@@ -18,7 +18,9 @@ from uncertainty_depth.core.model_location import is_hugging_face, model_path
 from uncertainty_depth.core.output import NewFolder, OutputFile
 from uncertainty_depth.frames.protocol import Source
 from uncertainty_depth.stream.opening import module_and_rest, place_of
-from uncertainty_depth.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from uncertainty_depth.stream.stream import Stream
 
 INFO_FRAMES = 50
 """First frames of a bag that `info` looks at."""
@@ -95,6 +97,8 @@ class Info(Command):
 
     def _open(self, recorded: PredictionTopics) -> Stream:
         """Open the source; one without ground truth of images, with its recorded depth."""
+        from uncertainty_depth.stream.stream import Stream
+
         job = self.job(self.source)
         try:
             return Stream.open(job)

@@ -32,12 +32,12 @@ from uncertainty_depth.core.version import __version__
 from uncertainty_depth.frames.protocol import MapSource, SliceSource, Source, has_recorded
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.opening import place_of
-from uncertainty_depth.stream.stream import Stream
 
 if TYPE_CHECKING:
     from uncertainty_depth.sigma.calibration.depth_head import DepthHead
     from uncertainty_depth.sigma.calibration.fit import MapInput
     from uncertainty_depth.sigma.calibration.run import FittedCalibration
+    from uncertainty_depth.stream.stream import Stream
 
 logger = logging.getLogger(__name__)
 HEAD_TRAINING_FRACTION = 0.6
@@ -131,6 +131,7 @@ class Calibrate(Command):
         from uncertainty_depth.sigma.calibration.fit import NETWORK
         from uncertainty_depth.sigma.calibration.report import record
         from uncertainty_depth.sigma.calibration.sigma_map import IDENTITY
+        from uncertainty_depth.stream.stream import Stream
 
         self._check_model()
         stream = Stream.open(self.job_of(self.source, str(self.model)))
@@ -192,6 +193,7 @@ class Calibrate(Command):
     def _calibrate_recorded(self) -> None:
         """Fit a recorded depth's sigma, with or without confidence: the map goes into a file."""
         from uncertainty_depth.sigma.recorded.confidence import NONE, TYPES
+        from uncertainty_depth.stream.stream import Stream
 
         sources = [str(self.model), *self.source]  # there is no model before them
         self._check_recorded(sources)

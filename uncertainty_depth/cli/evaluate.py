@@ -43,7 +43,6 @@ from uncertainty_depth.core.errors import ConfigError, RequirementError, SourceE
 from uncertainty_depth.core.output import MARK, NewFolder, OutputFile, check_apart
 from uncertainty_depth.core.process import deferred_interrupt
 from uncertainty_depth.stream.job import Job
-from uncertainty_depth.stream.stream import Stream
 
 if TYPE_CHECKING:
     from uncertainty_depth.report.evaluation import Evaluation
@@ -392,6 +391,7 @@ class View(Command):
         from uncertainty_depth.core.records import Skipped
         from uncertainty_depth.report.evaluation import Evaluation
         from uncertainty_depth.report.model_facts import distribution_of_model
+        from uncertainty_depth.stream.stream import Stream
 
         job = self.job(self.source, model=str(self.model or ""))
         job.check()

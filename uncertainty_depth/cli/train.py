@@ -20,7 +20,6 @@ from uncertainty_depth.core.output import EmptyFolder
 from uncertainty_depth.frames.protocol import NAME_SEPARATOR
 from uncertainty_depth.stream.job import Job
 from uncertainty_depth.stream.opening import place_of
-from uncertainty_depth.stream.stream import Stream
 
 if TYPE_CHECKING:
     from uncertainty_depth.depth.training.record import OriginalRun
@@ -51,6 +50,7 @@ class Train(Command):
 
     def _run(self) -> None:
         from uncertainty_depth.depth.training.record import check_output, read_begun
+        from uncertainty_depth.stream.stream import Stream
 
         check_output(self.output, self.resume, map(place_of, self.source))
         before = read_begun(self.output) if self.resume else None
