@@ -37,7 +37,7 @@ from uncertainty_depth.frames.messages.camera_info import camera_from_info
 from uncertainty_depth.frames.messages.clouds import cloud_points
 from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.frames.recording import Topic
-from uncertainty_depth.frames.topics import TopicChooser, driver_predictions
+from uncertainty_depth.frames.topics import NO_PREDICTIONS, TopicChooser, driver_predictions
 from uncertainty_depth.stream.prediction_bag import prediction_sink
 from uncertainty_depth.stream.stream import read_ahead
 
@@ -269,6 +269,8 @@ KINDS = {
     "camera_info": "CameraInfo",
     "points": "PointCloud2",
     "depth": "Image",
+    "depth_sigma": "Image",
+    "compressedDepth": "CompressedImage",
     "depth_registered": "Image",
     "confidence_map": "Image",
 }
@@ -280,7 +282,7 @@ RECTIFIED = f"{STANDARD} /rectified/image"
 BOTH_LIDARS = {"image_topic": "/rear/image", "lidar_topic": "/lidar/points, /rear/points"}
 
 
-def chosen_of(names, options):
+def chosen_of(names, options, predictions=NO_PREDICTIONS):
     """The topics chosen if every image is rgb8, but that of depth; one was never published."""
     recorded = {
         name: Topic(f"sensor_msgs/msg/{KINDS[name.rpartition('/')[2]]}", 3)
@@ -291,7 +293,8 @@ def chosen_of(names, options):
     def first_message(topic):
         return SimpleNamespace(encoding="16UC1" if "depth" in topic else "rgb8", fields=[])
 
-    return TopicChooser("bag", recorded, SourceConfig(**options), first_message).choose()
+    config = SourceConfig(**options)
+    return TopicChooser("bag", recorded, config, first_message, predictions).choose()
 
 
 @pytest.mark.parametrize(
@@ -362,6 +365,14 @@ COMPRESSED = f"{STANDARD} /camera/image/compressed /other/camera_info"
 def test_topics_that_belong_together_are_chosen(names, options, chosen):
     image, camera_info, lidar = chosen.split()
     assert chosen_of(names, options) == (image, camera_info, (lidar,), "", "", "")
+
+
+@pytest.mark.parametrize("suffix", ["", "/compressedDepth"])
+def test_what_is_scored_is_not_its_own_ground_truth_whatever_its_transport(suffix):
+    scored = PredictionTopics(f"/net/depth{suffix}", f"/net/depth_sigma{suffix}")
+    names = f"{scored.depth_topic} {scored.confidence_topic} /truth/depth"
+    chosen = chosen_of(names, {}, scored)
+    assert (chosen.image, chosen.depth_image) == (scored.depth_topic, "/truth/depth")
 
 
 def test_the_frame_of_an_image_is_its_own_before_its_camera_infos(tmp_path):

@@ -195,8 +195,9 @@ class TopicChooser:
 
     def _images(self, depth: bool, besides: str = "") -> list[str]:
         """Return image topics with or without depth, each in one transport: raw if recorded."""
-        others = {without_transport(besides), self._predictions.confidence_topic}
-        others |= {it.topics.confidence_topic for it in driver_predictions(self._topics)}
+        confidences = [it.topics.confidence_topic for it in driver_predictions(self._topics)]
+        named = (besides, self._predictions.confidence_topic, *confidences)
+        others = set(map(without_transport, named))
         return [
             name
             for name in _raw_first(self._of(IMAGE))
