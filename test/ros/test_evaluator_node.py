@@ -39,7 +39,7 @@ from uncertainty_depth.frames.messages.images import decode_image
 from uncertainty_depth.metrics.registry import flatten
 from uncertainty_depth.report import report
 from uncertainty_depth.report.evaluation import Evaluation
-from uncertainty_depth.ros import evaluator_outputs, report_saver
+from uncertainty_depth.ros import evaluator_node, evaluator_outputs, report_saver
 from uncertainty_depth.ros.evaluator_node import EvaluatorNode
 from uncertainty_depth.ros.evaluator_outputs import PLOTTED
 from uncertainty_depth.ros.messages import image_message
@@ -388,6 +388,17 @@ def test_every_frame_of_the_diagnostics_is_scored_skipped_dropped_or_waits(graph
     assert counts["skipped.cloud_without_points"] == counts["skipped.cloud_without_xyz"] == 1
 
 
+def test_diagnostics_tell_the_coverage_of_recent_frames_alone(running, monkeypatch):
+    monkeypatch.setattr(evaluator_node, "RECENT_FRAMES", 2)
+    _, driver = running()
+    driver.drive(0, 3)
+    name = "coverage_68"
+    first, *recent = (metrics_of(it)[f"uncertainty.{name}"] for it in driver.frames())
+    mean = f"{np.mean(recent):.3f}"
+    assert mean != f"{np.mean([first, *recent]):.3f}"
+    driver.told(lambda values: values.get(f"recent_{name}") == mean)
+
+
 def test_a_shutdown_in_the_middle_of_a_frame_costs_no_frame(graph, running, tmp_path, monkeypatch):
     node, driver = running(output=str(tmp_path / "report"))
 
@@ -544,16 +555,6 @@ def test_the_first_signal_scores_what_waits_and_writes_the_numbers_first_and_a_s
     assert "evaluator_node: aborted" in node.output
 
 
-def rmse_of(driver, make, topic, stamp):
-    """Return the error of a prediction against the same values as a raw depth image."""
-    driver.predict(stamp)
-    driver.send(topic, make.image(stamp * MS, maps()[0]))
-    told = driver.metrics.wait_for(
-        lambda message: is_frame(message) and stamp_ns(message.header) == stamp * MS
-    )
-    return metrics_of(told)["depth.rmse"]
-
-
 RAW = {"d": [-0.3, 0.1, 0.0, 0.0, 0.0]}
 OTHER_INFO = "/calibration/camera_info"
 
@@ -569,18 +570,22 @@ OTHER_INFO = "/calibration/camera_info"
         ),
     ],
 )
-def test_a_raw_depth_image_is_rectified_by_the_camera_info_beside_it_or_the_remapped_one(
-    graph, make, remaps, topic
+def test_a_raw_depth_image_waits_for_the_camera_info_beside_it_or_the_remapped_one(
+    graph, make, monkeypatch, remaps, topic
 ):
     """The maps are rectified: of other pixels than the depth image, where there is noise."""
+    monkeypatch.setattr(evaluator_node, "DISCOVERY_S", 0.0)  # its publisher is known by then
     arguments = [word for pair in remaps.items() for word in ("-r", "{}:={}".format(*pair))]
-    node = graph.start(EvaluatorNode, arguments, use_ground_truth_image=True, queue_size=50)
+    graph.start(EvaluatorNode, arguments, use_ground_truth_image=True, queue_size=50)
     driver = Driver(graph)
-    driver.info(topic=topic, **RAW)
-    received = "received.ground_truth/camera_info"
-    graph.until(lambda: node.health.counts().get(received), "the camera info")
+    driver.publisher(topic)
     image = remaps.get("ground_truth/image", "ground_truth/image")
-    assert rmse_of(driver, make, image, 100) > 0.1
+    driver.predict(100)
+    driver.send(image, make.image(100 * MS, maps()[0]))
+    driver.wait_until_waiting()
+    driver.info(topic=topic, **RAW)
+    told = driver.metrics.wait_for(is_frame)
+    assert metrics_of(told)["depth.rmse"] > 0.1
 
 
 def test_no_two_evaluators_write_to_one_folder(graph, robot, tmp_path):

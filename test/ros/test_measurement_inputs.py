@@ -116,6 +116,25 @@ def test_without_camera_info_a_cloud_measures_nothing_and_a_depth_image_does(wit
     assert_array_equal(measured().depth_m, 4)
 
 
+@pytest.mark.parametrize(
+    ("frame_id", "fixed_frame", "depth_m"), [("map", "", 3.7), ("camera", "map", 3.95)]
+)
+def test_points_are_placed_where_the_camera_sees_them_at_the_images_stamp(
+    start_beside, make, monkeypatch, frame_id, fixed_frame, depth_m
+):
+    """The camera drives at 1 m/s in a map that stands still, 0.05 s from points to image."""
+    tree = TransformTree()
+    for stamp in (1000, 1900):
+        pose = transform_from(0, 0, (stamp - 1000) / 1000, 0, 0, 0, 1)
+        tree.add_moving(stamp * MS, "map", "camera", pose)
+    tf2_stand_in.install(monkeypatch, tree)
+    node = start_beside(measurements="points", fixed_frame=fixed_frame)
+    points = make.cloud(make.points_on_plane(), 1250 * MS, frame_id=frame_id)  # 4 m ahead
+    node.predict(1300, "measured/points", points)
+    assert len(measured()) > 50
+    assert_allclose(measured().depth_m, depth_m, rtol=1e-6)
+
+
 def test_an_image_waits_for_its_own_depth_image(start_beside, make, robot, monkeypatch):
     """A stereo camera's comes after the image; the one before is of another place."""
     monkeypatch.setattr(live_camera, "OWN_MESSAGE_TIMEOUT_S", 30.0)

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uncertainty_depth.core.config.nodes import GatingConfig
+from uncertainty_depth.core.config.source import DISTORTED_IMAGES
 from uncertainty_depth.core.geometry.camera import Camera, Distortion, image_coordinates
 from uncertainty_depth.core.geometry.point_cloud import organised_points, positions
 from uncertainty_depth.core.geometry.rectification import Rectifier
@@ -263,6 +264,16 @@ def test_images_that_are_rectified_are_passed_on_untouched():
     image = np.zeros((*SIZE[::-1], 3), np.uint8)
     assert rectifier.image(image)[0] is image
     assert not rectifier.rectifies
+
+
+@pytest.mark.parametrize("option", DISTORTED_IMAGES)
+def test_maps_have_the_camera_of_the_image_that_they_are_predicted_from(option):
+    cameras = rectifier_of("plumb_bob")
+    rectifier = Rectifier(cameras.raw, cameras.rectified, option)
+    _, of_image = rectifier.image(blurred(5, 1.5))
+    assert rectifier.camera(*SIZE) is of_image
+    assert (of_image.distortion is None) == (option != "keep")
+    assert (of_image.seen is None) == (option != "rectify")
 
 
 def test_an_image_of_half_the_size_is_rectified_by_the_scaled_cameras():
