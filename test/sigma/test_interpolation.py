@@ -102,6 +102,23 @@ def test_wrong_known_depth_is_not_copied(count: int) -> None:
     assert (left.flat[at] <= 5 * robust.sigma_m.flat[at]).all()
 
 
+def test_known_depth_does_not_vouch_for_itself_in_a_prediction_that_has_seen_it() -> None:
+    """What a pixel would be, had it not been seen, tells which known depth is wrong."""
+    truth, prediction = scene()
+    sparse = known(truth, 100)
+    at = np.flatnonzero(np.isfinite(sparse))
+    left_out = np.full(truth.shape, np.nan, np.float32)
+    left_out.flat[at] = prediction.depth_m.flat[at]
+    sparse.flat[at[::20]] *= 6
+    seen = np.where(np.isfinite(sparse), sparse, prediction.depth_m)
+    prediction = DepthPrediction(seen, 0.2 * seen)
+    without = sparse.copy()
+    without.flat[at[::20]] = np.nan
+    result, expected = (spread(prediction, it, left_out) for it in (sparse, without))
+    np.testing.assert_array_equal(result.depth_m, expected.depth_m)
+    np.testing.assert_array_equal(result.sigma_m, expected.sigma_m)
+
+
 def test_where_most_is_known_sigma_stays_small():
     truth, prediction = scene(60, 80)
     sparse = known(truth, int(0.7 * truth.size))

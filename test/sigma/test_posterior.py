@@ -2,6 +2,7 @@
 """The posterior against a Gaussian process written down densely, and what must not change it."""
 
 import math
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -220,15 +221,31 @@ def test_measurements_of_nothing_seen_move_nothing(factor, seed):
 
 
 def test_wrong_measurements_do_not_make_it_believe_that_the_frame_errs_everywhere():
-    """Three in 64 off by a factor of two, as a stereo matcher makes them."""
+    """Three or 16 in 64 off by a factor of two, as a stereo matcher makes them."""
     worse = []
+    factors = []
     for seed in range(6):
         truth, prediction, known, at = bumpy_room(seed)
         wrong = known.copy()
         wrong.flat[at[:3]] *= [0.5, 2, 0.5]
         right, robust = errors(truth, prediction, known, wrong)
         worse.append(robust / right)
+        wrong.flat[at[3:16:2]] *= 2
+        wrong.flat[at[4:16:2]] /= 2
+        factors.append(posterior(prediction, Measurements.from_map(wrong)).sigma_factor)
     assert np.mean(worse) < 1.4
+    assert np.mean(factors) < 1.6
+
+
+def test_a_corner_that_is_far_off_is_one_all_the_same():
+    """A wrong match may be off by any distance: it loses its weight, and is not dropped."""
+    prediction = network()
+    corners = measured(prediction, count=60, common=0.1)
+    wrong = corners.depth_m.copy()
+    wrong[0] *= 100
+    result = posterior(prediction, replace(corners, depth_m=wrong))
+    assert len(result.used) == 60
+    assert result.weights[0] < 0.01
 
 
 def test_an_error_that_all_measurements_share_stays_in_the_scale():
