@@ -40,7 +40,6 @@ class Convert(Command):
     bag: Path = positional(type=Path, metavar="OUT_BAG", help="bag folder to write")
 
     def _run(self) -> None:
-
         NewFolder(self.bag).check([place_of(self.source)])
         module, rest = module_and_rest(self.source)
         write_bag = getattr(module, "write_bag", None)

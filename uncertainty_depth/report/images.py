@@ -48,8 +48,8 @@ def _table(colors: str) -> NDArray[np.uint8]:
     return (rgb * 255).round().astype(np.uint8)
 
 
-def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]:
-    """Return a sparse map with each valid pixel enlarged to `size` x `size` pixels.
+def thicken(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return a sparse map with each valid pixel enlarged to 3 x 3 pixels.
 
     Known pixels keep their value; an unknown one takes the smallest value around it. A map with
     more than the fraction `SPARSE` of its pixels known is returned unchanged.
@@ -57,7 +57,7 @@ def thicken(values: NDArray[np.floating], size: int = 3) -> NDArray[np.floating]
     valid = np.isfinite(values)
     if valid.mean() > SPARSE:
         return values
-    square = np.ones((size, size), bool)
+    square = np.ones((3, 3), bool)
     return np.where(valid, values, stamped(values, square).astype(values.dtype))
 
 

@@ -267,7 +267,7 @@ def _unpacked_header(message: Any) -> Unpacked:
     return Unpacked(height, width, encoding, is_bigendian, step, b"")
 
 
-def decode_rvl(data: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint16]:
+def decode_rvl(data: bytes) -> NDArray[np.uint16]:
     """Return a depth image's (H, W) numbers that RVL compressed.
 
     Source: Wilson, "Fast Lossless Depth Image Compression", ISS 2017: pairs of a run of zeros and
@@ -277,7 +277,7 @@ def decode_rvl(data: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint16]:
     if len(data) < _RVL_HEADER.size:
         raise _damaged_rvl(f"{len(data)} bytes hold no size")
     width, height = _RVL_HEADER.unpack_from(data)
-    check_pixels(width, height, max_pixels)
+    check_pixels(width, height, MAX_PIXELS)
     words = np.frombuffer(data, "<u4", (len(data) - _RVL_HEADER.size) // 4, _RVL_HEADER.size)
     octets = words.astype(">u4").view(np.uint8)
     nibbles: NDArray[np.uint8] = np.stack([octets >> 4, octets & 15], axis=1).reshape(-1)
