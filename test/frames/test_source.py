@@ -7,10 +7,11 @@ import cv2
 import numpy as np
 import pytest
 
-from test.conftest import evaluated, save_maps
+from test.conftest import ListSource, evaluated, save_maps, wall
 from test.frames.conftest import ENORMOUS
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import ConfigError, SourceError
+from uncertainty_depth.frames.protocol import NAME_SEPARATOR, JoinedSource
 from uncertainty_depth.stream.opening import calibrated_on, open_source, trained_on
 
 CONFIG = SourceConfig()
@@ -143,6 +144,16 @@ def test_a_model_may_have_been_trained_on_any_place(tmp_path, end):
     (overlap,) = calibrated_on({"sources": [place]}, [f"elsewhere/{end}"])
     assert not overlap.certain
     assert "if they are one" in str(overlap)
+
+
+def test_several_sources_are_read_as_one_in_their_order():
+    first, second = ListSource([wall(0), wall(1)], "first"), ListSource([wall(2)], "second")
+    second.notes = ("it is dark",)
+    joined = JoinedSource([first, second])
+    assert joined.name.split(NAME_SEPARATOR) == ["first", "second"]
+    assert [record.name for record in joined] == ["0000", "0001", "0002"]
+    assert len(joined) == 3
+    assert joined.notes == ["second: it is dark"]
 
 
 def test_frames_without_ground_truth_take_nobodys_place(tmp_path):

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from uncertainty_depth.core.measurements import Measurements
-from uncertainty_depth.core.records import DepthPrediction
+from uncertainty_depth.core.records import DepthPrediction, Frame
 from uncertainty_depth.sigma.error_prior import ErrorPrior
 from uncertainty_depth.sigma.posterior import (
     CORNER_OWN,
     MAX_WITNESSES,
+    corrected,
     posterior,
 )
 
@@ -117,6 +118,18 @@ def test_it_is_the_dense_gaussian_process(common, is_coloured):
     np.testing.assert_allclose(result.prediction.sigma_m[at], sigma, rtol=1e-3)
 
 
+def test_a_picture_of_other_directions_shows_no_edges():
+    prediction = network()
+    measurements = measured(prediction)
+    image = np.random.default_rng(2).integers(0, 255, (*SHAPE, 3), np.uint8)
+    frame = Frame(0, "", image=image, measurements=measurements)
+    plain = posterior(prediction, measurements).prediction.depth_m
+    for is_registered in (True, False):
+        one = replace(frame, is_registered=is_registered)
+        depth_m = corrected(prediction, one, (0.1, 10.0)).depth_m
+        assert np.array_equal(depth_m, plain) != is_registered
+
+
 @pytest.mark.parametrize("common", [0.0, 0.1])
 def test_what_the_others_say_of_a_measured_pixel(common):
     """Each measurement left out in turn, by loops; its weight and the variance stay."""
@@ -186,6 +199,7 @@ def test_an_outlier_loses_its_weight():
     result = posterior(prediction, spoilt)
     assert result.weights[0] < 0.1
     assert np.median(result.weights[1:]) > 0.9
+    assert result.weights.max() <= 1
     change = np.log(result.prediction.depth_m / posterior(prediction, clean).prediction.depth_m)
     assert np.abs(change).mean() < 0.02
 
