@@ -309,6 +309,17 @@ def test_sigma_that_was_calibrated_on_these_frames_has_no_green_size():
     assert str(overlap) in sentences(asdict(verdict))[4]
 
 
+@pytest.mark.parametrize(("part", "color"), [(0.008, "grey"), (0.02, "green")])
+def test_a_gain_below_a_hundredth_is_not_green_however_certain(part, color):
+    """Log depth goes a small part of the way from the best constant to the truth."""
+    truths = np.exp(np.random.default_rng(0).normal(1.2, 0.5, (48, 24, 32))).clip(0.5, 15)
+    depths = np.exp(1.2 * (1 - part)) * truths**part
+    evaluation = evaluation_on(zip(truths, depths, depths / 10, strict=True))
+    depth_line, *_ = judge(evaluation, {"method": "recorded"}, None).lines
+    (check,) = (it for it in depth_line.checks if it.name.startswith("rmse_log"))
+    assert check.color == color
+
+
 def test_depth_must_beat_the_median_depth_of_the_training():
     """A depth equal to the median map is no better than it, though better than a constant."""
     truths = np.stack([moment.truth for moment in moments(64)])
