@@ -51,8 +51,8 @@ class ReportImages(NewestMessages):
     Each prediction is shown with the nearest in time.
     """
 
-    def __init__(self, topic: str, max_time_difference_s: float) -> None:
-        super().__init__()
+    def __init__(self, topic: str, max_time_difference_s: float, queue_size: int) -> None:
+        super().__init__(queue_size)
         self.topic = topic
         self._max_time_difference_s = max_time_difference_s
         self._missing = 0
@@ -120,7 +120,9 @@ class MapAssembly(Assembly):
         self._meaning = meaning
         self._infos_of_maps = RecordedInfos(self._topics.prediction_info)
         self._pairs = ExactPairs(self._queue_size)
-        self._report_images = ReportImages(report_topic, self._max_time_difference_s)
+        self._report_images = ReportImages(
+            report_topic, self._max_time_difference_s, self._queue_size
+        )
 
     def topics(self) -> list[str]:
         """Return the topics whose messages are taken."""

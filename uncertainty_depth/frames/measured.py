@@ -241,14 +241,14 @@ class DepthOfTopic:
 class NewestMessages:
     """A topic's newest messages; they may arrive on another thread than is asked for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int = KEPT) -> None:
         self._messages: deque[Any] = deque()
+        self._kept = kept
 
     def add(self, message: Any) -> None:
         """Take a message."""
         self._messages.append(message)
-        kept = list(self._messages)
-        for _ in range(surplus(kept, KEPT)):
+        for _ in range(surplus(self._messages, self._kept)):
             self._messages.popleft()
 
     def nearest(self, time_ns: int) -> Any | None:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from test.conftest import save_maps, summary_of
-from test.sigma.recorded.conftest import NAMES, TOPICS, ShownCamera, run, scene
+from test.sigma.recorded.conftest import NAMES, PERIOD_NS, TOPICS, ShownCamera, run, scene
 from uncertainty_depth.cli.main import main
 from uncertainty_depth.core.config.source import SourceConfig
 from uncertainty_depth.core.errors import SourceError
 from uncertainty_depth.frames.bag import BagSource
+from uncertainty_depth.frames.messages.bag_writer import BagWriter
 from uncertainty_depth.report.plots import draw
 
 pytestmark = pytest.mark.usefixtures("plots_without_pixels")
@@ -52,6 +53,29 @@ def test_an_image_far_from_its_depth_in_time_is_not_shown(write_camera):
     evaluation, _ = run_with(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
     assert len(examples(evaluation)) == FRAMES
     assert all(example.frame.image is None for example in examples(evaluation))
+
+
+class FastCamera(ShownCamera):
+    """Sixteen images for each depth."""
+
+    def write(self, writer, time_ns, now):
+        for part in range(16):
+            super().write(writer, time_ns + part * PERIOD_NS // 16, now)
+
+
+def test_a_depth_that_comes_long_after_its_image_is_shown_with_it(write_camera, monkeypatch):
+    camera = FastCamera()
+    write = BagWriter.message
+
+    def write_images_first(writer, topic, stamp_ns, message, latched=False):
+        recorded_ns = stamp_ns - (FRAMES * PERIOD_NS if topic == camera.topic else 0)
+        write(writer, topic, recorded_ns, message, latched)
+
+    monkeypatch.setattr(BagWriter, "message", write_images_first)
+    evaluation, source = run_with(write_camera(TOPICS, frames=FRAMES, image=camera), camera.topic)
+    assert len(examples(evaluation)) == FRAMES
+    assert all(example.frame.image is not None for example in examples(evaluation))
+    assert not [note for note in source.notes if camera.topic in note]
 
 
 def test_an_image_of_another_camera_has_no_lidar_drawn_on_it(write_camera):
