@@ -56,6 +56,10 @@ ATTACKS = {
     "sigma 0": (lambda it: (it.depth, 0 * it.sigma), "green red red"),
     "constant sigma": (lambda it: (it.depth, np.full_like(it.sigma, 0.5)), "green red red"),
     "sigma of the depth": (lambda it: (it.depth, 0.11 * it.depth), "green grey green"),
+    "a little noise on the depth": (
+        lambda it: (it.depth, 0.11 * it.depth * noise(it, 0.05)),
+        "green grey green",
+    ),
     "noise on the depth": (lambda it: (it.depth, 0.2 * it.depth * noise(it)), "green red red"),
     "noise alone": (lambda it: (it.depth, 0.4 * noise(it, 1.0)), "green red red"),
     "shuffled sigma": (lambda it: (it.depth, shuffled(it)), "green red red"),
