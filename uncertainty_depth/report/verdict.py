@@ -353,7 +353,8 @@ def _errors_by_distance(sums: Sums) -> list[str]:
     found = []
     for place in places:
         error = sums["distance.error"][0, place].sum() / pixels[place].sum()
-        low, high = edges[place.start], edges[place.stop]
+        low = edges[place.start]
+        high = edges[place.stop]
         span = f"from {low:g} to {high:g} m" if math.isfinite(high) else f"beyond {low:g} m"
         found.append(f"{error:.2f} m {span if low else f'below {high:g} m'}")
     found[0] += " (the nearest)"

@@ -199,7 +199,8 @@ class MotionTracker:
         """Compare the image before this one with one before that, by poses about both."""
         images = np.arange(slot - SPAN - 2, slot + 1) % WINDOW
         stamps_s = (self._stamps_ns[images] - self._stamps_ns[images[0]]) / 1e9
-        before, after = self._seen_at[images[1]], self._seen_at[images[-2]]
+        before = self._seen_at[images[1]]
+        after = self._seen_at[images[-2]]
         is_seen = np.isfinite(before[0]) & np.isfinite(after[0])
         inverse = np.linalg.inv(self._intrinsics)
         before, after = ((inverse @ pixels[:, is_seen]).T for pixels in (before, after))
@@ -265,9 +266,11 @@ class MotionTracker:
         )
         if not len(wide):
             return Measurements.none()
-        best, parallax = best[wide], parallax[wide]
+        best = best[wide]
+        parallax = parallax[wide]
         there = rays[best, :, wide]
-        centre, other = self._poses[slot, :3, 3], self._poses[best, :3, 3]
+        centre = self._poses[slot, :3, 3]
+        other = self._poses[best, :3, 3]
         baseline = other - centre
         near, far, epipolar = _closest(now[wide], there, baseline)
         world = centre + near[:, None] * now[wide]
@@ -313,7 +316,9 @@ class MotionTracker:
         is_seen = np.isfinite(seen_at[:, 0])
         is_seen[slot] = False
         used = is_seen.any(axis=1)
-        poses, seen_at, is_seen = self._poses[used], seen_at[used], is_seen[used]
+        poses = self._poses[used]
+        seen_at = seen_at[used]
+        is_seen = is_seen[used]
         focal = np.diag(np.diag(self._intrinsics))
         principal = self._intrinsics[:2, 2:]
         seen_at = np.where(is_seen[:, None], seen_at[:, :2] - principal, 0)

@@ -151,7 +151,8 @@ def packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = N
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])):
         flat = tensor.detach().cpu().contiguous().flatten()
         parts.append(flat.view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
-        start, stop = stop, stop + len(parts[-1])
+        start = stop
+        stop = start + len(parts[-1])
         header[name] = {
             "dtype": NAMES[tensor.dtype],
             "shape": list(tensor.shape),
@@ -193,7 +194,8 @@ def not_larger_than(*files: Path) -> Iterator[None]:
     Raises `ModelError`: it is; or a file is missing or damaged.
     """
     shapes = [entry.shape for file in files for entry in _opened(file).entries.values()]
-    stored_tensors, stored_values = len(shapes), sum(map(math.prod, shapes))
+    stored_tensors = len(shapes)
+    stored_values = sum(map(math.prod, shapes))
     max_tensors = 2 * stored_tensors + SPARE_TENSORS
     max_values = 2 * stored_values + SPARE_VALUES
     thread = threading.get_ident()
